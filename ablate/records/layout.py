@@ -1,0 +1,131 @@
+"""Where everything of a study lies on disk; the one place that knows a file name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TrialFolder:
+    """The folder of one trial: its configuration, its attempts and, once sealed, its result."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        """The trial's identity, which is the folder's name."""
+        return self.path.name
+
+    @property
+    def config(self) -> Path:
+        """What is to be trained, written before the first attempt starts."""
+        return self.path / "config.json"
+
+    @property
+    def result(self) -> Path:
+        """The sealed record; it exists only when the trial has ended for good."""
+        return self.path / "result.json"
+
+    def attempt(self, number: int) -> AttemptFolder:
+        """The folder of attempt ``number``, counted from 1."""
+        return AttemptFolder(self.path / f"a{number:03d}")
+
+    def attempts(self) -> list[AttemptFolder]:
+        """All attempts so far, oldest first."""
+        return [AttemptFolder(path) for path in sorted(self.path.glob("a[0-9][0-9][0-9]"))]
+
+
+@dataclass(frozen=True)
+class AttemptFolder:
+    """What one attempt wrote; no other attempt ever writes here."""
+
+    path: Path
+
+    @property
+    def number(self) -> int:
+        """The attempt's number, counted from 1."""
+        return int(self.path.name[1:])
+
+    @property
+    def checkpoint(self) -> Path:
+        """Everything that is needed to go on."""
+        return self.path / "checkpoint.pt"
+
+    @property
+    def log(self) -> Path:
+        """What the attempt printed."""
+        return self.path / "log.txt"
+
+    @property
+    def curves(self) -> Path:
+        """Arrow stream: step, metric, value."""
+        return self.path / "curves.arrow"
+
+    @property
+    def probes(self) -> Path:
+        """Arrow stream: step, metric, layer, role, name, value."""
+        return self.path / "probes.arrow"
+
+    @property
+    def end(self) -> Path:
+        """How an attempt ended that gave no result."""
+        return self.path / "end.json"
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """The folder of one experiment's runs."""
+
+    path: Path
+
+    @property
+    def experiment(self) -> Path:
+        """The YAML as the user wrote it."""
+        return self.path / "experiment.yaml"
+
+    @property
+    def plan(self) -> Path:
+        """The resolved plan."""
+        return self.path / "plan.json"
+
+    @property
+    def storage(self) -> Path:
+        """Optuna's SQLite file, an index of what the trials' folders say."""
+        return self.path / "study.db"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one driver that runs this study."""
+        return self.path / "lock"
+
+    @property
+    def trials_folder(self) -> Path:
+        """The folder that holds one folder a trial."""
+        return self.path / "trials"
+
+    def trial(self, id: str) -> TrialFolder:
+        """The folder of the trial with this identity, whether or not it exists."""
+        return TrialFolder(self.trials_folder / id)
+
+    def trials(self) -> Iterator[TrialFolder]:
+        """Every trial that has a folder, in the order of their identities."""
+        if self.trials_folder.is_dir():
+            for path in sorted(self.trials_folder.iterdir()):
+                if path.is_dir():
+                    yield TrialFolder(path)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """One JSON object from a file.
+
+    Raises:
+        ValueError: the file holds something else.
+    """
+    value = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(value, dict):
+        raise ValueError(f"{path.name} holds no JSON object")
+    return value

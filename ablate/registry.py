@@ -1,0 +1,226 @@
+"""One door for components, built-in and third-party alike: entry points of the group ``ablate.plugins``, and files."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from pydantic_core import PydanticCustomError
+
+from ablate.errors import InputError
+from ablate.slots import SLOTS, Component
+
+GROUP = "ablate.plugins"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module that brings components and is imported when one of its slots is looked into."""
+
+    slot: str
+    module: str
+    origin: str
+    """Distribution and version, as ``ablate-arch 0.1.0``."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A component and where it came from."""
+
+    component: type[Component]
+    origin: str
+    """Distribution and version, or the file's name as the user gave it."""
+
+    @property
+    def kind(self) -> str:
+        """What the component is called in YAML."""
+        return kind_of(self.component)
+
+    @property
+    def digest(self) -> str:
+        """Hash of the class's source text, which tells when its code has changed since a record was made."""
+        return hashlib.sha256(inspect.getsource(self.component).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A plugin that could not be used, and why; it never harms the rest."""
+
+    origin: str
+    error: str
+
+
+def kind_of(component: type[Component]) -> str:
+    """The default of the component's ``kind`` field."""
+    return str(component.model_fields["kind"].default)
+
+
+def components_in(module: ModuleType) -> list[type[Component]]:
+    """The components that a module defines itself: concrete, and not merely imported into it."""
+    return [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and issubclass(value, Component)
+        and value.__module__ == module.__name__
+        and not value.is_slot()
+        and not inspect.isabstract(value)
+    ]
+
+
+class Registry:
+    """Every component that can be named, by slot and kind; a value, so two registries never disturb each other."""
+
+    def __init__(self, sources: Iterable[Source] = ()) -> None:
+        self._pending = list(sources)
+        self._entries: dict[tuple[str, str], Entry] = {}
+        self.broken: list[Broken] = []
+        self.files: list[Path] = []
+
+    @classmethod
+    def installed(cls) -> Registry:
+        """The registry of what is installed; only metadata are read, nothing is imported yet."""
+        registry = cls()
+        for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+            slot = entry.name.split(".")[0]
+            distribution = entry.dist
+            origin = f"{distribution.name} {distribution.version}" if distribution else entry.value
+            if slot in SLOTS:
+                registry._pending.append(Source(slot, entry.value, origin))
+            else:
+                meant = _did_you_mean(slot, SLOTS)
+                registry.broken.append(Broken(origin, f"its entry point `{entry.name}` names no slot{meant}"))
+        return registry
+
+    def add_file(self, path: Path, shown: str | None = None) -> None:
+        """Bring in the components of a single file.
+
+        Raises:
+            InputError: there is no such file, it fails to import, or it brings no component or a name that is taken.
+        """
+        shown = shown or path.name
+        resolved = path.resolve()
+        if resolved in self.files:
+            return
+        if not resolved.is_file():
+            raise InputError.one("S106", f"there is no plugin file `{shown}`", help="give a path to a Python file")
+        name = f"ablate_file_{hashlib.sha256(str(resolved).encode()).hexdigest()[:8]}_{resolved.stem}"
+        spec = importlib.util.spec_from_file_location(name, resolved)
+        if spec is None or spec.loader is None:
+            raise InputError.one("S106", f"`{shown}` is no Python file", help="a plugin's name ends in .py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[name]
+            raise InputError.one(
+                "S107", f"the plugin `{shown}` fails to import: {_told(error)}", help="mend the file; nothing was run"
+            ) from error
+        if not components_in(module):
+            raise InputError.one(
+                "S108",
+                f"the plugin `{shown}` defines no component",
+                help="a component is a class such as `class MyNorm(ablate.slots.Norm)` with a field `kind`",
+            )
+        self.add(module, shown)
+        self.files.append(resolved)
+
+    def add(self, module: ModuleType, origin: str, slot: str | None = None) -> None:
+        """Bring in the components that a module defines (those of ``slot`` alone, if it is given).
+
+        Raises:
+            InputError: another origin has brought the same slot and kind.
+        """
+        for component in components_in(module):
+            if slot not in (None, component.slot):
+                continue
+            if "kind" not in component.model_fields:
+                raise InputError.one(
+                    "S109",
+                    f"`{component.__name__}` of {origin} has no `kind`",
+                    help=f'add a field: kind: Literal["{component.__name__.lower()}"] = "{component.__name__.lower()}"',
+                )
+            entry = Entry(component, origin)
+            other = self._entries.setdefault((component.slot, entry.kind), entry)
+            if other.component is not component:
+                raise InputError.one(
+                    "S110",
+                    f"two plugins bring a {component.slot} called `{entry.kind}`: {other.origin} and {origin}",
+                    help="rename one of them, or uninstall it",
+                )
+
+    def get(self, slot: str, kind: str) -> type[Component]:
+        """The component called ``kind`` in ``slot``.
+
+        Raises:
+            PydanticCustomError: there is none; the message names the closest, what exists, and plugins that failed.
+        """
+        return self.entry(slot, kind).component
+
+    def entry(self, slot: str, kind: str) -> Entry:
+        """The component called ``kind`` in ``slot``, with its origin; raises as :meth:`get` does."""
+        self._load(slot)
+        if found := self._entries.get((slot, kind)):
+            return found
+        kinds = self.kinds(slot)
+        failed = [broken.origin for broken in self.broken]
+        raise PydanticCustomError(
+            "unknown_component",
+            "no {slot} is called `{kind}`",
+            {"slot": slot, "kind": kind, "kinds": kinds, "close": closest(kind, kinds), "failed": failed},
+        )
+
+    def kinds(self, slot: str) -> list[str]:
+        """The names in ``slot``, sorted."""
+        self._load(slot)
+        return sorted(kind for place, kind in self._entries if place == slot)
+
+    def all(self, slot: str) -> list[type[Component]]:
+        """Every component in ``slot``, by name."""
+        return [self._entries[slot, kind].component for kind in self.kinds(slot)]
+
+    def entries(self) -> Iterator[Entry]:
+        """Every component of every slot, in the order of slots and names; imports all that is installed."""
+        for slot in SLOTS:
+            for kind in self.kinds(slot):
+                yield self._entries[slot, kind]
+
+    def _load(self, slot: str) -> None:
+        """Import the modules that serve ``slot``; one that fails is remembered and does not stop the rest."""
+        waiting = [source for source in self._pending if source.slot == slot]
+        self._pending = [source for source in self._pending if source.slot != slot]
+        for source in waiting:
+            try:
+                module = importlib.import_module(source.module)
+            except Exception as error:  # whatever a stranger's module raises
+                self.broken.append(Broken(source.origin, f"`{source.module}` fails to import: {_told(error)}"))
+            else:
+                self.add(module, source.origin, slot)
+
+
+def closest(word: str, words: Iterable[str]) -> str | None:
+    """The word that was probably meant, or None; a word that is a prefix or a negation counts as close."""
+    words = list(words)
+    near = get_close_matches(word, words, n=1, cutoff=0.6)
+    if not near and word.lower() in {"no", "off", "false", "nothing", "null"} and "none" in words:
+        near = ["none"]
+    return near[0] if near else None
+
+
+def _did_you_mean(word: str, words: Iterable[str]) -> str:
+    near = closest(word, words)
+    return f"; did you mean `{near}`?" if near else ""
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".split("\n")[0]
