@@ -13,14 +13,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 if TYPE_CHECKING:
     import torch
+    from markupsafe import Markup
     from torch import Tensor, nn
+
+    M = TypeVar("M", bound=nn.Module)
 
 
 class Options(BaseModel):
@@ -36,6 +39,8 @@ class Component(Options):
     """The slot's name in YAML."""
     neutral: ClassVar[str | None] = None
     """The kind that means "not there", which is what a switch's ``off`` puts in."""
+    default: ClassVar[str | None] = None
+    """The kind that stands where an experiment names none; set by a slot that has one."""
     version: ClassVar[int] = 1
     """Raised by the author when the component's meaning changes; trials of the old version are then run anew."""
 
@@ -135,14 +140,35 @@ class Parameter(NamedTuple):
     shape: tuple[int, ...]
 
 
-def place(component: Any, at: Site, *inputs: Any) -> nn.Module:
-    """Build a component's module and note on it where it stands.
+class ImpossibleError(Exception):
+    """Raised by a component's ``build`` where it cannot work; the arm is then excluded, with this reason."""
+
+
+def mark(module: M, at: Site) -> M:
+    """Note on a module where it stands.
+
+    The site keys the initial values of its parameters, and lets probes find what they measure: they look at the sites
+    of slot ``block`` (its input is the stream), ``attend`` (its inputs are q, k and v, scaled and rotated; its
+    attribute ``causal`` says which keys are valid) and ``hidden`` (its output is the feed-forward's activation).
+    """
+    module.site = at  # type: ignore[assignment]  # a plain attribute; nn.Module's stub knows only tensors and modules
+    return module
+
+
+def place(component: Buildable, at: Site, *inputs: Any) -> nn.Module:
+    """Build a component's module and mark it.
 
     A component that holds other components builds them with this too, at ``at.child(...)``.
     """
-    module: nn.Module = component.build(at, *inputs)
-    module.site = at  # type: ignore[assignment]  # a plain attribute; nn.Module's stub knows only tensors and modules
-    return module
+    return mark(component.build(at, *inputs), at)
+
+
+class Buildable(Protocol):
+    """A component whose slot builds a module."""
+
+    def build(self, at: Site, *inputs: Any) -> nn.Module:
+        """The module that stands at this site."""
+        ...
 
 
 class Norm(Component):
@@ -261,6 +287,7 @@ class Initializer(Component):
     """Draws the initial values of every parameter of two or more axes; a bias starts at zero, a gain as it was built."""
 
     slot: ClassVar[str] = "initializer"
+    default: ClassVar[str | None] = "lecun_normal"
 
     @abstractmethod
     def fill(self, tensor: Tensor, parameter: Parameter, generator: torch.Generator) -> None:
@@ -283,6 +310,7 @@ class Schedule(Component):
     """The learning rate's course, as a pure function of the step."""
 
     slot: ClassVar[str] = "schedule"
+    default: ClassVar[str | None] = "constant"
 
     @abstractmethod
     def factor(self, step: int, steps: int) -> float:
@@ -366,6 +394,8 @@ class Seen:
     queries: Mapping[int, Tensor] = field(default_factory=dict)
     """Scaled and rotated queries by layer, (B, H, T, K), where the mixer is attention."""
     keys: Mapping[int, Tensor] = field(default_factory=dict)
+    causal: Mapping[int, bool] = field(default_factory=dict)
+    """By layer, whether a query sees only the keys up to its own position."""
     hidden: Mapping[int, Tensor] = field(default_factory=dict)
     """What left the feed-forward's activation, by layer: (B, T, F)."""
 
@@ -374,7 +404,7 @@ class Probe(Component):
     """A measurement taken during training; a pure function of tensors that never waits for the device."""
 
     slot: ClassVar[str] = "probe"
-    default: ClassVar[bool] = True
+    always: ClassVar[bool] = True
     """Whether it measures unless an experiment says otherwise."""
     units: ClassVar[Mapping[str, str]]
     """The metrics that it reads, each with its unit ("" for a ratio)."""
@@ -384,16 +414,120 @@ class Probe(Component):
         """Scalars (0-d tensors), each under what it is a reading of."""
 
 
+TRAINER = "ablate.training.trial:train"
+"""What trains a trial, as ``module:function``; a module may have a ``preload()`` that does the imports of later."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt at one trial, in plain values that go to another process or machine."""
+
+    trial: str
+    folder: str
+    """The trial's folder, which holds ``config.json`` and the folder of this attempt."""
+    attempt: int
+    device: str = "cpu"
+    threads: int = 1
+    plugins: tuple[str, ...] = ()
+    """Plugin files to bring in beside what is installed."""
+    trainer: str = TRAINER
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """How far a running trial has come; said a few times a second at most."""
+
+    trial: str
+    step: int
+    steps: int
+    loss: float
+    tokens_per_second: float
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An attempt is over, and what ran it is free again."""
+
+    trial: str
+    end: str
+    """``complete``, ``diverged``, ``failed``, ``interrupted`` (stopped at a checkpoint), or ``lost`` with its worker."""
+    error: str | None = None
+    """One line: the exception of a failure, or what the worker died of."""
+
+
+class Pool(Protocol):
+    """An executor at work. One thread uses it; no call but ``reports`` waits."""
+
+    def slots(self, device: str, threads: int) -> int:
+        """How many trials that need this device and these threads run at once."""
+        ...
+
+    def submit(self, job: Job) -> None:
+        """Start an attempt; the caller keeps no more than :meth:`slots` of them running."""
+        ...
+
+    def reports(self, timeout: float) -> Sequence[Advanced | Ended]:
+        """What has happened since; waits at most ``timeout`` seconds for something to happen.
+
+        Every submitted job gets exactly one ``Ended``, whatever it dies of.
+
+        Raises:
+            AblateError: nothing can run here at all; says why.
+        """
+        ...
+
+    def stop(self) -> None:
+        """Ask whatever runs to write a checkpoint and end; each then reports ``interrupted``."""
+        ...
+
+    def close(self) -> None:
+        """End everything at once; nothing runs any more when this returns."""
+        ...
+
+
 class Executor(Component):
     """Runs trials somewhere."""
 
     slot: ClassVar[str] = "executor"
+
+    @abstractmethod
+    def open(self, trainer: str = TRAINER) -> Pool:
+        """Begin to get ready and return at once, so that slow imports overlap with planning.
+
+        The pool belongs to the caller, who closes it.
+        """
+
+
+class Page(Protocol):
+    """What a section of the report is made from, and with."""
+
+    results: Any
+    """The study's :class:`~ablate.analysis.results.Results`: plan, trials, effects, verdicts, curves, probes."""
+
+    def figure(self, figure: Any, name: str, alt: str, caption: str = "") -> Markup:
+        """A matplotlib figure as inline SVG with its caption.
+
+        ``name`` is unique in the page; ``alt`` says what is seen, for those who cannot see it.
+        """
+        ...
+
+    def template(self, name: str, **values: Any) -> Markup:
+        """One of the report's own templates, or the text of another in braces, filled in; every value is escaped."""
+        ...
 
 
 class Section(Component):
     """A part of the report."""
 
     slot: ClassVar[str] = "section"
+    order: ClassVar[float]
+    """Where it stands: the report's own sections are at 1 to 10, as ``4.5`` after gradient flow."""
+    title: ClassVar[str]
+    """Its heading, and its entry in the navigation."""
+
+    @abstractmethod
+    def render(self, page: Page) -> str:
+        """Its HTML as :class:`markupsafe.Markup`; a plain string is shown as text, and an empty one leaves it out."""
 
 
 SLOTS: Mapping[str, type[Component]] = {cls.slot: cls for cls in Component.__subclasses__()}

@@ -1,0 +1,1 @@
+"""Training one trial with Lightning: keyed, resumable at any step, and recorded."""

@@ -1,0 +1,97 @@
+"""The typed settings of an experiment that are no component: how arms are trained, judged, watched and bounded."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ablate.slots import Initializer, Model, Optimizer, Options, Probe, Schedule, Task
+
+
+
+def _default(slot: type[Any]) -> Any:
+    """A field for a slot that has a default kind, looked up in the registry when an experiment names none."""
+    return Field(default_factory=lambda: slot.default, validate_default=True)
+
+
+class Training(Options):
+    """How every arm is trained."""
+
+    optimizer: Optimizer
+    """How gradients become updates."""
+    schedule: Schedule = _default(Schedule)
+    """The learning rate's course."""
+    initializer: Initializer = _default(Initializer)
+    """How initial values are drawn."""
+    batch: int = Field(32, ge=1)
+    """Sequences in a step."""
+    clip: float | None = Field(1.0, gt=0)
+    """Largest global norm of the gradient; null for no clipping."""
+    precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"] = "auto"
+    """Arithmetic, in Lightning's words; `auto` is bf16-mixed where a GPU has it and 32-true elsewhere."""
+    threads: int = Field(1, ge=1)
+    """CPU threads of a trial; results differ bitwise by it, so it is part of a trial's identity."""
+    stream: str | None = None
+    """A name that gives an arm random streams of its own: two arms equal but for it are an A/A pair."""
+
+
+class Setup(Options):
+    """What an arm is: a model, trained in some way on a task."""
+
+    model: Model
+    """The network."""
+    task: Task
+    """What it is trained and judged on."""
+    training: Training
+    """How it is trained."""
+
+
+class Objective(Options):
+    """What arms are compared by: the final step's value on the fixed evaluation set."""
+
+    metric: str = "val/loss"
+    """One of the task's metrics."""
+    goal: Literal["min", "max"] = "min"
+    """Which way is better."""
+    smallest_effect: float = Field(gt=0)
+    """The smallest difference that matters, in the metric's unit; verdicts are judged against it."""
+    secondary: list[str] = Field(default_factory=list)
+    """Further metrics that are reported with intervals and no verdict."""
+
+
+class Diverged(Options):
+    """When a trial is given up as diverged, which is a result."""
+
+    nonfinite: bool = True
+    """Give up at the first loss that is not finite."""
+    loss_above_initial: float | None = Field(2.0, gt=0)
+    """Give up when the training loss stays this many nats above its value at initialisation; null for never."""
+    patience: int = Field(20, ge=1)
+    """For how many steps in a row."""
+
+
+class Probes(Options):
+    """What is measured during training, and how often."""
+
+    every: int = Field(50, ge=1)
+    """Steps between two measurements, beside some early ones and the last."""
+    use: list[Probe] | None = None
+    """Which probes measure; by default all that are installed and not opt-in."""
+
+
+class Budget(Options):
+    """What an experiment may cost."""
+
+    steps: int = Field(ge=1)
+    """Training steps of a trial."""
+    evaluations: int = Field(10, ge=1)
+    """How often a trial is evaluated, evenly spaced; the last time is after the last step."""
+    retries: int = Field(1, ge=0)
+    """How often in a row a trial may lose its worker without a new checkpoint."""
+    checkpoint_seconds: float = Field(30.0, gt=0)
+    """Seconds between two checkpoints of a trial."""
+    max_trials: int = Field(10_000, ge=1)
+    """More trials than this are refused before any arm is made."""
+
+

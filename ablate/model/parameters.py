@@ -1,0 +1,66 @@
+"""Parameters by their logical names, and their initial values, each drawn from a stream of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+
+from ablate.model.keys import generator
+from ablate.slots import Initializer, Model, Parameter, Site
+
+
+def named_parameters(model: nn.Module) -> Iterator[tuple[Parameter, nn.Parameter]]:
+    """Every parameter once, with its logical name: the path of the nearest site above it and its name below that.
+
+    A tied matrix appears once, under the name of the module that was built first.
+    """
+    sites: dict[str, Site] = {
+        name: site for name, module in model.named_modules() if (site := getattr(module, "site", None)) is not None
+    }
+    for attribute, value in model.named_parameters():
+        owner = attribute
+        while owner and owner not in sites:
+            owner = owner.rpartition(".")[0]
+        inner = attribute[len(owner) + 1 :] if owner else attribute
+        site = sites.get(owner)
+        path = f"{site.path}.{inner}" if site and site.path else inner
+        role = inner.rpartition(".")[0].rpartition(".")[2] or (site.slot if site else inner)
+        yield Parameter(path, role, site.layer if site else None, tuple(value.shape)), value
+
+
+@torch.no_grad()
+def initialise(model: nn.Module, initializer: Initializer, stream: tuple[int | str, ...]) -> None:
+    """Give every parameter its initial value.
+
+    Two or more axes: drawn by the initialiser on the CPU, from a stream keyed by the logical name. A bias: zero.
+    Any other: the constant that its component gave it.
+    """
+    for parameter, value in named_parameters(model):
+        if value.dim() >= 2:
+            drawn = torch.empty(value.shape)
+            initializer.fill(drawn, parameter, generator(*stream, "init", parameter.name))
+            value.copy_(drawn)
+        elif parameter.name.endswith("bias"):
+            value.zero_()
+
+
+def build(model: Model, at: Site, *, stream: tuple[int | str, ...], initializer: Initializer) -> nn.Module:
+    """Build a model on the CPU with its initial values; the global generator is neither read nor moved."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # a component that draws in its constructor gets the same values in every process
+        network = model.build(at)
+    initialise(network, initializer, stream)
+    return network
+
+
+def build_shape(model: Model, at: Site) -> nn.Module:
+    """Build a model on the meta device: its shapes without its memory."""
+    with torch.random.fork_rng(devices=[]), torch.device("meta"):
+        return model.build(at)
+
+
+def root_site(context: int, vocabulary: int) -> Site:
+    """The site of a whole model, from what its task gives."""
+    return Site(path="", slot="model", width=0, depth=0, context=context, vocabulary=vocabulary)

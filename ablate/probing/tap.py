@@ -1,0 +1,109 @@
+"""The tap: on a probed step it collects what probes look at; on every other step it costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from ablate.slots import Parameter, Probe, Reading, Seen, Site
+
+EARLY = (0, 1, 2, 5, 10, 20, 50)
+
+
+def probed_steps(every: int, steps: int) -> frozenset[int]:
+    """The steps that probes measure: a few early ones, then every ``every``, and the last."""
+    return frozenset(step for step in (*EARLY, *range(0, steps, every), steps - 1) if 0 <= step < steps)
+
+
+class Tap:
+    """Collects tensors by hooks on the sites of a model during one step, and runs the probes on them.
+
+    Used as ``open`` before the forward pass, ``gradients`` after the backward pass and before clipping, ``close``
+    after the update. Nothing is sent from the device before ``close``, which sends all readings at once.
+    """
+
+    def __init__(
+        self, model: nn.Module, parameters: Sequence[tuple[Parameter, nn.Parameter]], probes: Sequence[Probe]
+    ) -> None:
+        self._parameters = parameters
+        self._probes = probes
+        sites = {module: site for module in model.modules() if (site := getattr(module, "site", None)) is not None}
+        self._blocks = [module for module, site in sites.items() if site.slot == "block"]
+        self._attends = _by_layer(sites, "attend")
+        self._hidden = _by_layer(sites, "hidden")
+        self._handles: list[RemovableHandle] = []
+        self._stream: list[Tensor] = []
+        self._seen: dict[str, dict[Any, Any]] = {}
+
+    def open(self) -> None:
+        """Start to look: the next forward pass is seen."""
+        self._stream = []
+        self._seen = {name: {} for name in ("before", "gradients", "queries", "keys", "causal", "hidden")}
+        self._seen["before"] = {parameter.name: value.detach().clone() for parameter, value in self._parameters}
+        for block in self._blocks:
+            self._handles.append(block.register_forward_pre_hook(self._saw_stream))
+        if self._blocks:
+            self._handles.append(self._blocks[-1].register_forward_hook(self._saw_last))
+        for layer, attend in self._attends.items():
+            self._handles.append(attend.register_forward_pre_hook(self._attention_hook(layer)))
+        for layer, hidden in self._hidden.items():
+            self._handles.append(hidden.register_forward_hook(self._hidden_hook(layer)))
+
+    def gradients(self) -> None:
+        """Note the gradients as they are now; a parameter without one has gradients of zero."""
+        self._seen["gradients"] = {
+            parameter.name: torch.zeros_like(value) if value.grad is None else value.grad.detach().clone()
+            for parameter, value in self._parameters
+        }
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    @torch.no_grad()
+    def close(self) -> list[tuple[Reading, float]]:
+        """Run the probes, and give what they read."""
+        seen = Seen(
+            parameters=[parameter for parameter, _ in self._parameters],
+            after={parameter.name: value.detach() for parameter, value in self._parameters},
+            stream=[x.detach() for x in self._stream],
+            stream_gradients=[torch.zeros_like(x) if x.grad is None else x.grad for x in self._stream],
+            **self._seen,
+        )
+        readings = {reading: value for probe in self._probes for reading, value in probe.measure(seen).items()}
+        self._stream, self._seen = [], {}
+        if not readings:
+            return []
+        values = torch.stack([value.float() for value in readings.values()]).tolist()
+        return list(zip(readings, values, strict=True))
+
+    def _saw_stream(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        self._keep(inputs[0])
+
+    def _saw_last(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        self._keep(output)
+
+    def _keep(self, x: Tensor) -> None:
+        if x.requires_grad:
+            x.retain_grad()
+        self._stream.append(x)
+
+    def _attention_hook(self, layer: int) -> Any:
+        def hook(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+            self._seen["queries"][layer], self._seen["keys"][layer] = (x.detach() for x in inputs[:2])
+            self._seen["causal"][layer] = bool(module.causal)
+
+        return hook
+
+    def _hidden_hook(self, layer: int) -> Any:
+        def hook(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+            self._seen["hidden"][layer] = output.detach()
+
+        return hook
+
+
+def _by_layer(sites: dict[nn.Module, Site], slot: str) -> dict[int, nn.Module]:
+    return {site.layer: module for module, site in sites.items() if site.slot == slot and site.layer is not None}

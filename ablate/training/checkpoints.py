@@ -1,0 +1,35 @@
+"""Checkpoints: written whole or not at all; the newest readable one wins, and a broken one is said."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import torch
+
+from ablate.records.layout import AttemptFolder, TrialFolder
+from ablate.records.sealing import replacing
+
+log = logging.getLogger(__name__)
+FORMAT = 1
+
+
+def save(attempt: AttemptFolder, state: dict[str, Any]) -> None:
+    """Replace the attempt's checkpoint, durably."""
+    with replacing(attempt.checkpoint) as temporary:
+        torch.save({"format": FORMAT, **state}, temporary)
+
+
+def newest(folder: TrialFolder) -> dict[str, Any] | None:
+    """The newest checkpoint of any attempt that can be read; tensors are on the CPU, and no code is run."""
+    for attempt in reversed(folder.attempts()):
+        if not attempt.checkpoint.exists():
+            continue
+        try:
+            state = torch.load(attempt.checkpoint, map_location="cpu", weights_only=True)
+            if state["format"] == FORMAT:
+                return dict(state)
+            log.warning("the checkpoint of attempt %d has another format and is not used", attempt.number)
+        except Exception as error:  # a torn file raises whatever its bytes happen to mean
+            log.warning("the checkpoint of attempt %d cannot be read (%s) and is not used", attempt.number, error)
+    return None

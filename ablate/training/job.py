@@ -1,0 +1,77 @@
+"""What a trial's folder says is to be trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ablate.errors import InputError
+from ablate.experiment.settings import Diverged, Probes, Setup
+from ablate.records.layout import TrialFolder, read_json
+from ablate.registry import Registry
+from ablate.slots import Data, Probe
+
+
+@dataclass(frozen=True)
+class Job:
+    """A trial's ``config.json``, validated."""
+
+    raw: Mapping[str, Any]
+    seed: int
+    setup: Setup
+    steps: int
+    diverged: Diverged
+    evaluations: int
+    checkpoint_seconds: float
+    probes: Probes
+
+    @classmethod
+    def read(cls, folder: TrialFolder, registry: Registry) -> Job:
+        """Read and validate; the registry knows the components that are named."""
+        raw = read_json(folder.config)
+        context = {"registry": registry}
+        config, observe = raw["config"], raw["observe"]
+        return cls(
+            raw=raw,
+            seed=raw["seed"],
+            setup=Setup.model_validate({name: config[name] for name in Setup.model_fields}, context=context),
+            steps=config["steps"],
+            diverged=Diverged.model_validate(config["diverged"]),
+            evaluations=observe["evaluations"],
+            checkpoint_seconds=observe["checkpoint_seconds"],
+            probes=Probes.model_validate(observe["probes"], context=context),
+        )
+
+    @property
+    def stream(self) -> tuple[int | str, ...]:
+        """What keys every random stream of the trial."""
+        name = self.setup.training.stream
+        return (self.seed,) if name is None else (self.seed, name)
+
+    @property
+    def evaluate_at(self) -> frozenset[int]:
+        """How many updates are done at each evaluation; the last is the last step."""
+        return frozenset(round(self.steps * n / self.evaluations) for n in range(1, self.evaluations + 1)) - {0}
+
+    def load(self) -> Data:
+        """The task's data.
+
+        Raises:
+            InputError: they cannot be read, or are not those that the plan was made with.
+        """
+        data = self.setup.task.load(self.raw["folder"])
+        if data.digest != self.raw["data"]["hash"]:
+            raise InputError.one(
+                "S305",
+                "the task's data have changed since the plan was made",
+                help="bring the old data back, or give the experiment a new name",
+            )
+        return data
+
+    def active_probes(self, registry: Registry) -> list[Probe]:
+        """The probes that measure: those that the experiment names, or all that are not opt-in."""
+        if self.probes.use is not None:
+            return self.probes.use
+        found = [component() for component in registry.all("probe")]
+        return [probe for probe in found if isinstance(probe, Probe) and probe.always]

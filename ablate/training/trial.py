@@ -1,0 +1,230 @@
+"""Training one trial from its folder to its sealed record."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.plugins.environments import LightningEnvironment
+
+from ablate.model.parameters import build, root_site
+from ablate.records.layout import AttemptFolder, TrialFolder
+from ablate.records.sealing import seal
+from ablate.records.series import CURVES, PROBES, write_series
+from ablate.registry import Registry
+from ablate.slots import Data
+from ablate.training import checkpoints
+from ablate.training.data import Batches, TrialData
+from ablate.training.job import Job
+from ablate.training.memory import peak_memory, reset_peak_memory
+from ablate.training.module import TrialModule
+from ablate.training.versions import versions
+
+OnProgress = Callable[[int, int, float, float], None]
+"""Called with step, steps, loss and tokens per second, about twice a second."""
+PROGRESS_SECONDS = 0.5
+EVALUATION_FACTOR = 4
+"""Evaluation keeps no activations, so its batches are larger than training's by this factor."""
+
+for _name in ("pytorch_lightning", "lightning_fabric"):
+    logging.getLogger(_name).setLevel(logging.WARNING)  # which devices exist is said once, by the plan
+
+
+def train(
+    folder: TrialFolder,
+    attempt: int,
+    registry: Registry,
+    *,
+    device: str = "cpu",
+    on_progress: OnProgress = lambda step, steps, loss, speed: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> str:
+    """Train a trial to its end, going on from the newest checkpoint of earlier attempts, and seal its record.
+
+    Args:
+        folder: the trial's folder, with its ``config.json``.
+        attempt: number of this attempt, from 1; all it writes goes into a folder of its own.
+        registry: knows the components that the configuration names.
+        device: ``cpu``, ``cuda`` or ``mps``.
+        on_progress: told where the trial is, about twice a second.
+        should_stop: asked after every step; when it says yes, a checkpoint is written and the trial left.
+
+    Returns:
+        ``complete`` or ``diverged``, with the record sealed; or ``interrupted``.
+
+    Raises:
+        Exception: whatever a component raises; nothing is sealed then.
+    """
+    started = datetime.now(UTC)
+    job = Job.read(folder, registry)
+    place = folder.attempt(attempt)
+    place.path.mkdir(exist_ok=True)
+    reset_peak_memory(device)
+    torch.set_num_threads(job.setup.training.threads)
+    data = job.load()
+    module = _module(job, data, registry)
+    if checkpoint := checkpoints.newest(folder):
+        module.restore(checkpoint)
+    if module.done < job.steps and module.divergence is None:
+        watch = _Watch(module, place, job, data, on_progress, should_stop)
+        module.between_steps = watch
+        _fit(module, job, data, device)
+        if watch.interrupted:
+            return "interrupted"
+    record = _record(job, module, data)
+    series = _write_series(place, module)
+    record |= {
+        "attempt": attempt,
+        "files": {name: f"{place.path.name}/{path.name}" for name, path in series.items()},
+        "started": _instant(started),
+        "sealed": _instant(datetime.now(UTC)),
+        "device": device,
+        "peak_memory": peak_memory(device),
+    }
+    seal(folder.result, record)
+    return str(record["end"])
+
+
+class _Watch:
+    """What happens after each step beside training: checkpoints, news, and being asked to stop."""
+
+    def __init__(
+        self,
+        module: TrialModule,
+        place: AttemptFolder,
+        job: Job,
+        data: Data,
+        on_progress: OnProgress,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self.interrupted = False
+        self._module = module
+        self._place = place
+        self._every = job.checkpoint_seconds
+        self._tokens = job.setup.training.batch * data.context
+        self._on_progress = on_progress
+        self._should_stop = should_stop
+        self._first = module.done
+        self._start = self._told = self._saved = time.perf_counter()
+
+    def __call__(self) -> None:
+        module, now = self._module, time.perf_counter()
+        over = module.done == module.steps or module.divergence is not None
+        if not over and self._should_stop():
+            checkpoints.save(self._place, module.state())
+            self.interrupted = True
+            module.trainer.should_stop = True
+        elif not over and now - self._saved >= self._every:
+            checkpoints.save(self._place, module.state())
+            self._saved = time.perf_counter()
+        if now - self._told >= PROGRESS_SECONDS:
+            self._told = now
+            speed = (module.done - self._first) * self._tokens / (now - self._start)
+            losses = module.history.losses
+            self._on_progress(module.done, module.steps, losses[-1] if losses else math.nan, speed)
+
+
+def _module(job: Job, data: Data, registry: Registry) -> TrialModule:
+    """The network with its initial values, and all that trains it."""
+    setup = job.setup
+    network = build(
+        setup.model,
+        root_site(data.context, data.vocabulary),
+        stream=job.stream,
+        initializer=setup.training.initializer,
+    )
+    return TrialModule(
+        network,
+        task=setup.task,
+        training=setup.training,
+        diverged=job.diverged,
+        steps=job.steps,
+        evaluation=data.evaluation(EVALUATION_FACTOR * setup.training.batch),
+        evaluate_at=job.evaluate_at,
+        probes=job.active_probes(registry),
+        probe_every=job.probes.every,
+        stream=job.stream,
+    )
+
+
+def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
+    """Run Lightning from the step that the module has reached."""
+    trainer = pl.Trainer(
+        accelerator={"cuda": "gpu"}.get(device, device),
+        devices=1,
+        precision=job.setup.training.precision,
+        max_epochs=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        plugins=[LightningEnvironment()],  # workers, signals and SLURM are the engine's business
+    )
+    batches = Batches(data, job.setup.training.batch, job.stream, module.done, job.steps)
+    with warnings.catch_warnings():
+        # Lightning 2.6 still asks for torch's old name of a leaf; nothing that a user could mend.
+        warnings.filterwarnings("ignore", message=r".*LeafSpec.*", category=FutureWarning)
+        trainer.fit(module, datamodule=TrialData(batches))
+
+
+def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
+    """What is known of a trial that has ended."""
+    history = module.history
+    final = history.evaluations[-1][1] if history.evaluations else {}
+    bad = module.divergence
+    if bad is not None:
+        history.cut(bad.step)
+    finite = bad is None and all(math.isfinite(value) for value in final.values())
+    reason = None if finite else {"rule": bad.rule if bad else "nonfinite", "step": bad.step if bad else module.steps}
+    steps = len(history.losses)
+    clip = job.setup.training.clip
+    clipped = 0 if clip is None else sum(not norm <= clip for norm in history.norms)
+    tokens = steps * job.setup.training.batch * data.context
+    return {
+        "schema": 1,
+        **{name: job.raw[name] for name in ("trial", "arm", "arm_name", "levels", "seed", "components", "data")},
+        "end": "complete" if finite else "diverged",
+        "reason": reason,
+        "steps": steps,
+        "tokens": tokens,
+        "metrics": final if finite else dict.fromkeys(job.setup.task.units),
+        "facts": {
+            **data.facts,
+            "initial_loss": _finite(history.losses[0]),
+            "clip_rate": clipped / steps,
+        },
+        "seconds": history.seconds,
+        "tokens_per_second": tokens / history.seconds if history.seconds else None,
+        "precision": job.setup.training.precision,
+        "threads": job.setup.training.threads,
+        "versions": versions(),
+    }
+
+
+def _write_series(place: AttemptFolder, module: TrialModule) -> dict[str, Path]:
+    """Write the curves and the readings, and say where."""
+    history = module.history
+    per_step = {"train/loss": history.losses, "grad_norm/global": history.norms, "lr": history.rates}
+    curves = [(step, name, value) for name, values in per_step.items() for step, value in enumerate(values)]
+    curves += [(step, name, value) for step, metrics in history.evaluations for name, value in metrics.items()]
+    write_series(place.curves, CURVES, curves)
+    readings = [(step, *reading, value) for step, reading, value in history.readings]
+    write_series(place.probes, PROBES, readings)
+    return {"curves": place.curves, "probes": place.probes}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _instant(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,72 @@
+"""Placements: where in a sublayer the norm sits, in ``stream(residual(x, after(branch(before(x)))))``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ablate.slots import Placement, Site, Wiring
+
+
+class PreNorm(Placement):
+    """Norm on the branch's input: x + f(norm(x)).
+
+    The stream stays unnormalised, so a final norm follows. Source: Xiong et al. 2020, On Layer Normalization.
+    """
+
+    kind: Literal["pre"] = "pre"
+
+    def wiring(self, at: Site) -> Wiring:
+        """The same in every sublayer."""
+        return Wiring(before=True)
+
+
+class PostNorm(Placement):
+    """Norm on the stream, after the residual: norm(x + f(x)).
+
+    Source: Vaswani et al. 2017, Attention Is All You Need.
+    """
+
+    kind: Literal["post"] = "post"
+
+    def wiring(self, at: Site) -> Wiring:
+        """The same in every sublayer."""
+        return Wiring(stream=True)
+
+
+class ResidualPostNorm(Placement):
+    """Norm on the branch's output, inside the residual: x + norm(f(x)).
+
+    Source: Liu et al. 2022, Swin Transformer V2, res-post-norm.
+    """
+
+    kind: Literal["res_post"] = "res_post"
+
+    def wiring(self, at: Site) -> Wiring:
+        """The same in every sublayer."""
+        return Wiring(after=True)
+
+
+class SandwichNorm(Placement):
+    """Norms on the branch's input and output: x + norm(f(norm(x))).
+
+    Source: Ding et al. 2021, CogView; Kim et al. 2025, Peri-LN.
+    """
+
+    kind: Literal["sandwich"] = "sandwich"
+
+    def wiring(self, at: Site) -> Wiring:
+        """The same in every sublayer."""
+        return Wiring(before=True, after=True)
+
+
+class NoPlacement(Placement):
+    """No norm in any sublayer: x + f(x); the final norm stays.
+
+    Source: Zhang et al. 2019, Fixup Initialization.
+    """
+
+    kind: Literal["none"] = "none"
+
+    def wiring(self, at: Site) -> Wiring:
+        """The same in every sublayer."""
+        return Wiring()

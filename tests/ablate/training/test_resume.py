@@ -1,0 +1,119 @@
+"""A trial that was killed or stopped ends as if nothing had happened, bit for bit."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ablate.records.layout import TrialFolder, read_json
+from ablate.records.series import read_series
+from ablate.registry import Registry
+from ablate.training import checkpoints
+from ablate.training.trial import train
+from tests.trial_maker import make_trial
+
+WORKER = """
+import signal, sys
+from pathlib import Path
+from ablate.records.layout import TrialFolder
+from ablate.registry import Registry
+from ablate.training.trial import train
+
+stopped = []
+for name in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(name, lambda *_: stopped.append(True))
+print("ready", flush=True)
+end = train(TrialFolder(Path(sys.argv[1])), int(sys.argv[2]), Registry.installed(), should_stop=lambda: bool(stopped))
+print(end, flush=True)
+"""
+DROPOUT = {"dropout": 0.1, "mixer": {"kind": "attention", "heads": 2, "dropout": 0.1}}
+
+
+def outcome(folder: TrialFolder) -> tuple[dict[str, Any], Any, Any]:
+    """All of a trial that is not a time."""
+    record = read_json(folder.result)
+    kept = {key: record[key] for key in ("end", "reason", "steps", "tokens", "metrics", "facts")}
+    curves, probes = (read_series(folder.path / record["files"][name]) for name in ("curves", "probes"))
+    return kept, curves.to_pydict(), probes.to_pydict()
+
+
+def worker(folder: TrialFolder, attempt: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WORKER, str(folder.path), str(attempt)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Any, Any]:
+    folder = make_trial(tmp_path_factory.mktemp("undisturbed") / "trial", steps=600, model=DROPOUT)
+    assert train(folder, 1, Registry.installed()) == "complete"
+    return outcome(folder)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_worker_that_ends_in_the_middle_of_the_epoch_is_resumed_bit_for_bit(
+    tmp_path: Path, how: signal.Signals, undisturbed: tuple[dict[str, Any], Any, Any]
+) -> None:
+    folder = make_trial(tmp_path / "trial", steps=600, model=DROPOUT, checkpoint_seconds=0.1)
+    process = worker(folder, 1)
+    while not folder.attempt(1).checkpoint.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(how)
+    said, _ = process.communicate(timeout=30)
+    if how == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert (process.returncode, said) == (0, "interrupted\n")
+    assert not folder.result.exists()
+    state = checkpoints.newest(folder)
+    assert state
+    assert 0 < state["done"] < 600
+
+    assert train(folder, 2, Registry.installed()) == "complete"
+    assert read_json(folder.result)["attempt"] == 2
+    assert outcome(folder) == undisturbed
+
+
+def test_the_same_trial_is_the_same_in_any_order_within_a_process(tmp_path: Path) -> None:
+    registry = Registry.installed()
+    first = make_trial(tmp_path / "first", model=DROPOUT)
+    between = make_trial(tmp_path / "between", seed=1, training={"clip": 0.1})
+    again = make_trial(tmp_path / "again", model=DROPOUT)
+    for folder in (first, between, again):
+        assert train(folder, 1, registry) == "complete"
+    assert outcome(first) == outcome(again)
+    assert outcome(first)[0]["metrics"] != outcome(between)[0]["metrics"]
+
+
+def test_a_truncated_checkpoint_is_said_and_the_one_before_it_is_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = make_trial(tmp_path / "trial")
+    asked = iter([False] * 10 + [True])
+    assert train(folder, 1, Registry.installed(), should_stop=lambda: next(asked)) == "interrupted"
+    torn = folder.attempt(2)
+    torn.path.mkdir()
+    torn.checkpoint.write_bytes(folder.attempt(1).checkpoint.read_bytes()[:1000])
+    state = checkpoints.newest(folder)
+    assert state
+    assert state["done"] == 11
+    assert "the checkpoint of attempt 2 cannot be read" in caplog.text
+
+
+def test_a_sealed_record_is_never_replaced(tmp_path: Path) -> None:
+    folder = make_trial(tmp_path / "trial", steps=5)
+    train(folder, 1, Registry.installed())
+    before = folder.result.read_text()
+    train(folder, 2, Registry.installed())
+    assert folder.result.read_text() == before
+    assert json.loads(before)["attempt"] == 1
