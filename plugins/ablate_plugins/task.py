@@ -44,7 +44,7 @@ class _TextData:
         held_out = torch.arange(len(edges)) % VALIDATION_EVERY == VALIDATION_EVERY - 1
         self._train_starts, self._train_counts = self._stretches(edges, ~held_out, block)
         starts = [
-            torch.arange(start, min(start + block, len(text)) - context, context)
+            torch.arange(start, max(start, min(start + block, len(text)) - context), context)
             for start in edges[held_out].tolist()
         ]
         every = torch.cat(starts)

@@ -1,0 +1,92 @@
+"""The tap sees what happens in a step, changes nothing, and costs nothing when it is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from ablate.model.parameters import build, named_parameters, root_site
+from ablate.probing import Tap, probed_steps
+from ablate.slots import Probe, Reading, Seen
+from ablate_plugins.feed_forward import Mlp
+from ablate_plugins.initializer import LecunNormal
+from ablate_plugins.mixer import Attention
+from ablate_plugins.model import Decoder
+from ablate_plugins.scale import NoScale
+
+
+class Keep(Probe):
+    """Keeps what it saw."""
+
+    kind: Literal["keep"] = "keep"
+    units: ClassVar[Mapping[str, str]] = {}
+    kept: ClassVar[list[Seen]] = []
+
+    def measure(self, seen: Seen) -> Mapping[Reading, Tensor]:
+        self.kept.append(seen)
+        return {}
+
+
+def network() -> nn.Module:
+    model = Decoder(width=16, depth=2, mixer=Attention(heads=2, scale=NoScale()), feed_forward=Mlp(activation="relu"))
+    return build(model, root_site(8, 11), stream=(0,), initializer=LecunNormal())
+
+
+def step(model: nn.Module, tap: Tap | None) -> None:
+    tokens = torch.randint(11, (3, 8), generator=torch.Generator().manual_seed(0))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    if tap:
+        tap.open()
+    nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
+    if tap:
+        tap.gradients()
+    nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+    optimizer.step()
+    optimizer.zero_grad()
+    if tap:
+        tap.close()
+
+
+def test_it_sees_the_stream_the_gradients_and_the_update() -> None:
+    Keep.kept.clear()
+    model = network()
+    before = {parameter.name: value.detach().clone() for parameter, value in named_parameters(model)}
+    step(model, Tap(model, list(named_parameters(model)), [Keep()]))
+    (seen,) = Keep.kept
+    assert [tuple(x.shape) for x in seen.stream] == [(3, 8, 16)] * 3
+    assert [float(x.norm()) > 0 for x in seen.stream_gradients] == [True] * 3
+    assert {layer: tuple(x.shape) for layer, x in seen.queries.items()} == {0: (3, 2, 8, 8), 1: (3, 2, 8, 8)}
+    assert seen.causal == {0: True, 1: True}
+    assert {layer: tuple(x.shape) for layer, x in seen.hidden.items()} == {0: (3, 8, 64), 1: (3, 8, 64)}
+    assert float(seen.hidden[0].min()) == 0.0
+    after = {parameter.name: value for parameter, value in named_parameters(model)}
+    total = torch.stack([gradient.norm() for gradient in seen.gradients.values()]).norm()
+    assert float(total) > 0.1  # before clipping to 1e-3
+    for name, value in after.items():
+        assert torch.equal(seen.before[name], before[name])
+        assert torch.equal(seen.after[name], value)
+        torch.testing.assert_close(
+            before[name] - value, 0.5 * seen.gradients[name] * 1e-3 / total, atol=1e-6, rtol=1e-2
+        )
+
+
+def test_a_probed_step_computes_what_an_unprobed_one_computes() -> None:
+    plain, tapped = network(), network()
+    step(plain, None)
+    step(tapped, Tap(tapped, list(named_parameters(tapped)), [Keep()]))
+    assert all(map(torch.equal, plain.parameters(), tapped.parameters()))
+
+
+def test_nothing_stays_on_the_model() -> None:
+    model = network()
+    step(model, Tap(model, list(named_parameters(model)), [Keep()]))
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+def test_probed_steps_are_early_ones_then_regular_and_the_last() -> None:
+    assert sorted(probed_steps(50, 230)) == [0, 1, 2, 5, 10, 20, 50, 100, 150, 200, 229]
+    assert sorted(probed_steps(50, 3)) == [0, 1, 2]
+    assert sorted(probed_steps(1, 3)) == [0, 1, 2]

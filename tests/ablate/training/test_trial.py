@@ -1,0 +1,153 @@
+"""One trial from its folder to its record."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from ablate.errors import InputError
+from ablate.model.keys import generator
+from ablate.model.parameters import build, named_parameters, root_site
+from ablate.records.layout import read_json
+from ablate.records.sealing import write_json
+from ablate.records.series import read_series
+from ablate.registry import Registry
+from ablate.training.job import Job
+from ablate.training.trial import train
+from ablate_plugins.initializer import LecunNormal
+from ablate_plugins.optimizer import AdamW
+from ablate_plugins.schedule import CosineSchedule
+from tests.trial_maker import make_trial
+
+REGISTRY = Registry.installed()
+
+
+def test_lightning_computes_what_a_loop_written_by_hand_computes(tmp_path: Path) -> None:
+    folder = make_trial(tmp_path / "trial", steps=40, seed=3)
+    assert train(folder, 1, REGISTRY) == "complete"
+    record = read_json(folder.result)
+
+    job = Job.read(folder, REGISTRY)
+    data, task = job.load(), job.setup.task
+    model = build(
+        job.setup.model, root_site(data.context, data.vocabulary), stream=(3,), initializer=LecunNormal()
+    )
+    named = list(named_parameters(model))
+    optimizer = AdamW(lr=1e-2).build(named)
+    losses, norms = [], []
+    for step in range(40):
+        inputs, targets = data.batch(4, generator(3, "data", step))
+        for group in optimizer.param_groups:
+            group["lr"] = 1e-2 * CosineSchedule().factor(step, 40)
+        optimizer.zero_grad()
+        loss = task.loss(model(inputs), targets)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norms.append(float(nn.utils.clip_grad_norm_([value for _, value in named], 1.0)))
+        optimizer.step()
+        losses.append(float(loss.detach()))
+
+    curves = read_series(folder.path / record["files"]["curves"]).to_pandas()
+    assert curves.query("metric == 'train/loss'")["value"].tolist() == losses
+    assert curves.query("metric == 'grad_norm/global'")["value"].tolist() == norms
+    with torch.no_grad():
+        batches = [(task.loss(model(x), y).item(), y.numel()) for x, y in data.evaluation(8)]
+    final = sum(loss * count for loss, count in batches) / sum(count for _, count in batches)
+    assert record["metrics"]["val/loss"] == pytest.approx(final, abs=1e-6)
+    assert record["metrics"]["val/bits_per_char"] == pytest.approx(final / math.log(2), abs=1e-6)
+
+
+def test_a_record_says_what_happened(tmp_path: Path) -> None:
+    folder = make_trial(tmp_path / "trial", steps=40)
+    train(folder, 1, REGISTRY)
+    record = read_json(folder.result)
+    assert (record["end"], record["reason"], record["attempt"]) == ("complete", None, 1)
+    assert (record["steps"], record["tokens"]) == (40, 40 * 4 * 16)
+    assert record["peak_memory"] > 1e7
+    assert record["seconds"] > 0
+    assert record["tokens_per_second"] == pytest.approx(record["tokens"] / record["seconds"])
+    assert record["facts"]["initial_loss"] == pytest.approx(math.log(103) + 0.5, abs=0.6)
+    assert {"python", "torch", "pytorch-lightning", "ablate-arch"} <= set(record["versions"])
+    curves = read_series(folder.path / record["files"]["curves"]).to_pandas()
+    assert curves.query("metric == 'val/loss'")["step"].tolist() == [13, 27, 40]
+    assert curves.query("metric == 'lr'")["value"].max() == pytest.approx(1e-2)
+    probes = read_series(folder.path / record["files"]["probes"]).to_pandas()
+    assert sorted(probes["step"].unique()) == [0, 1, 2, 5, 10, 20, 39]
+    norms = probes.query("metric == 'grad_norm' and step == 5")["value"]
+    total = curves.query("metric == 'grad_norm/global' and step == 5")["value"].item()
+    assert (norms**2).sum() ** 0.5 == pytest.approx(total, rel=1e-5)
+    assert set(probes.query("metric == 'stream_rms'")["layer"]) == {0, 1, 2}
+
+
+def test_probes_change_no_number(tmp_path: Path) -> None:
+    results = []
+    for name, probes in (("with", {"every": 1}), ("without", {"use": []})):
+        folder = make_trial(tmp_path / name, steps=30, probes=probes)
+        train(folder, 1, REGISTRY)
+        results.append(read_json(folder.result)["metrics"])
+    assert results[0] == results[1]
+
+
+def test_clipping_is_counted_and_can_be_off(tmp_path: Path) -> None:
+    tight = make_trial(tmp_path / "tight", steps=10, training={"clip": 1e-3})
+    never = make_trial(tmp_path / "never", steps=10, training={"clip": None})
+    for folder, rate in ((tight, 1.0), (never, 0.0)):
+        train(folder, 1, REGISTRY)
+        assert read_json(folder.result)["facts"]["clip_rate"] == rate
+
+
+@pytest.mark.parametrize("lr", [1e20, 30.0])
+def test_divergence_is_a_result(tmp_path: Path, lr: float) -> None:
+    folder = make_trial(
+        tmp_path / "trial",
+        steps=100,
+        training={"optimizer": {"kind": "adamw", "lr": lr}, "clip": None, "schedule": "constant"},
+        model={"placement": "none", "norm": "none"},
+        diverged={"patience": 5},
+    )
+    assert train(folder, 1, REGISTRY) == "diverged"
+    record = read_json(folder.result)
+    assert record["end"] == "diverged"
+    assert record["metrics"] == {"val/loss": None, "val/bits_per_char": None}
+    assert record["reason"]["rule"] in ("nonfinite", "loss_above_initial")
+    assert record["steps"] == record["reason"]["step"] + 1 < 100
+    losses = read_series(folder.path / record["files"]["curves"]).to_pandas().query("metric == 'train/loss'")
+    assert len(losses) == record["steps"]
+
+
+def test_a_final_value_that_is_not_finite_is_divergence(tmp_path: Path) -> None:
+    folder = make_trial(
+        tmp_path / "trial",
+        steps=1,
+        training={"optimizer": {"kind": "adamw", "lr": 1e30}, "schedule": "constant", "clip": None},
+        evaluations=1,
+    )
+    assert train(folder, 1, REGISTRY) == "diverged"
+    assert read_json(folder.result)["reason"] == {"rule": "nonfinite", "step": 1}
+
+
+def test_an_exception_seals_nothing(tmp_path: Path) -> None:
+    folder = make_trial(tmp_path / "trial", model={"mixer": {"kind": "attention", "heads": 3}})
+    with pytest.raises(Exception, match="3 heads do not divide a width of 16"):
+        train(folder, 1, REGISTRY)
+    assert not folder.result.exists()
+
+
+def test_changed_data_are_noticed(tmp_path: Path) -> None:
+    folder = make_trial(tmp_path / "trial")
+    write_json(folder.config, read_json(folder.config) | {"data": {"hash": "another"}})
+    with pytest.raises(InputError, match="the task's data have changed since the plan was made"):
+        train(folder, 1, REGISTRY)
+
+
+def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ablate.training.trial.PROGRESS_SECONDS", 0.0)
+    told: list[tuple[int, int, float, float]] = []
+    folder = make_trial(tmp_path / "trial", steps=45)
+    train(folder, 1, REGISTRY, on_progress=lambda *news: told.append(news))
+    assert [step for step, *_ in told] == list(range(1, 46))
+    assert all(steps == 45 and speed > 0 for _, steps, _, speed in told)
+    assert math.isfinite(told[-1][2])
