@@ -1,0 +1,5 @@
+"""From YAML to a validated experiment and its arms; nothing here imports torch by itself."""
+
+from ablate.experiment.loading import Experiment, load
+
+__all__ = ["Experiment", "load"]

@@ -19,11 +19,7 @@ def canonical(value: Any) -> Any:
     if isinstance(value, Options):
         fields = type(value).model_fields
         options = {name: canonical(getattr(value, name)) for name in fields}
-        kept = {
-            name: option
-            for name, option in options.items()
-            if name == "kind" or fields[name].is_required() or text(option) != text(canonical(fields[name].get_default()))
-        }
+        kept = {name: option for name, option in options.items() if name == "kind" or not at_default(value, name)}
         if isinstance(value, Component) and value.version != 1:
             kept["version"] = value.version
         return kept
@@ -32,6 +28,15 @@ def canonical(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [canonical(item) for item in value]
     return value
+
+
+def at_default(options: Options, name: str) -> bool:
+    """Whether an option has the value that it would have if nothing were said of it."""
+    field = type(options).model_fields[name]
+    if field.is_required():
+        return False
+    default = field.get_default(call_default_factory=True, validated_data={})
+    return text(canonical(getattr(options, name))) == text(canonical(default))
 
 
 def text(value: Any) -> str:

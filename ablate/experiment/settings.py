@@ -9,7 +9,6 @@ from pydantic import Field
 from ablate.slots import Initializer, Model, Optimizer, Options, Probe, Schedule, Task
 
 
-
 def _default(slot: type[Any]) -> Any:
     """A field for a slot that has a default kind, looked up in the registry when an experiment names none."""
     return Field(default_factory=lambda: slot.default, validate_default=True)
@@ -93,5 +92,3 @@ class Budget(Options):
     """Seconds between two checkpoints of a trial."""
     max_trials: int = Field(10_000, ge=1)
     """More trials than this are refused before any arm is made."""
-
-

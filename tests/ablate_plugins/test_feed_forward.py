@@ -23,7 +23,7 @@ def test_size_at_512_is_vaswanis(options: dict[str, float]) -> None:
 
 @pytest.mark.parametrize(("ratio", "width"), [(1.0, 512), (2.667, 1366), (0.0001, 1)])
 def test_a_ratio_is_rounded_to_whole_units(ratio: float, width: int) -> None:
-    assert Mlp(ratio=ratio).build(AT).w1.out_features == width
+    assert Mlp(ratio=ratio).build(AT).get_parameter("w1.weight").shape == (width, 512)
 
 
 def test_each_token_is_treated_alone() -> None:

@@ -61,7 +61,10 @@ def test_loss_is_in_nats_and_in_bits() -> None:
     task = Text(source="python-docs")
     logits, targets = torch.zeros(2, 3, 8), torch.zeros(2, 3, dtype=torch.long)
     assert float(task.loss(logits, targets)) == pytest.approx(math.log(8))
-    assert task.metrics(math.log(8)) == {"val/loss": pytest.approx(math.log(8)), "val/bits_per_char": pytest.approx(3.0)}
+    assert task.metrics(math.log(8)) == {
+        "val/loss": pytest.approx(math.log(8)),
+        "val/bits_per_char": pytest.approx(3.0),
+    }
 
 
 def test_a_users_file_is_read_relative_to_the_experiment(tmp_path: Path) -> None:

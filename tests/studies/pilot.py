@@ -47,7 +47,7 @@ def run(path: Path, model: dict[str, Any], seed: int) -> None:
 
 def losses(root: Path) -> pd.DataFrame:
     """Validation loss by arm, seed and step."""
-    frames = []
+    frames: list[pd.DataFrame] = []
     for arm in ARMS:
         for seed in SEEDS:
             folder = TrialFolder(root / f"{arm}-{seed}")
@@ -67,11 +67,7 @@ def rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
             difference = other - base
             paired, unpaired = difference.var(), base.var() + other.var()
             # seeds until a simultaneous interval is narrower than 0.02 on either side
-            enough = (
-                n
-                for n in range(3, 500)
-                if stats.t.ppf(1 - 0.025 / arms, n - 1) * np.sqrt(paired / n) < 0.02
-            )
+            enough = (n for n in range(3, 500) if stats.t.ppf(1 - 0.025 / arms, n - 1) * np.sqrt(paired / n) < 0.02)
             yield {
                 "step": step,
                 "arm": arm,

@@ -43,7 +43,10 @@ def test_a_raised_version_is_part_of_it() -> None:
     [
         (LayerNorm(), "29ba9e6c21e4e267"),
         (RMSNorm(eps=1e-3), "b648b00872f3515b"),
-        ({"model": {"kind": "decoder", "norm": RMSNorm(), "depth": 6}, "seed": 0, "lr": 1e-3, "flag": True}, "476d905e6debd4b5"),
+        (
+            {"model": {"kind": "decoder", "norm": RMSNorm(), "depth": 6}, "seed": 0, "lr": 1e-3, "flag": True},
+            "476d905e6debd4b5",
+        ),
     ],
 )
 def test_identities_never_change(value: Any, golden: str) -> None:

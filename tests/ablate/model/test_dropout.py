@@ -16,7 +16,8 @@ ONES = torch.ones(64, 64)
 def mask(seed: int, step: int, path: str = AT.path) -> Tensor:
     module = KeyedDropout(0.25, path).train()
     set_dropout(module, (seed,), step)
-    return module(ONES)
+    dropped: Tensor = module(ONES)
+    return dropped
 
 
 def test_the_mask_depends_on_seed_step_and_path_alone() -> None:

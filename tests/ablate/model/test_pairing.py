@@ -94,7 +94,8 @@ def test_the_evaluation_set_is_fixed() -> None:
 
 
 def test_streams_of_different_names_differ_and_of_the_same_name_agree() -> None:
-    draws = {key: torch.rand(3, generator=generator(*key)).tolist() for key in [(0, "a"), (0, "b"), (1, "a"), ("0", "a")]}
+    keys: list[tuple[int | str, ...]] = [(0, "a"), (0, "b"), (1, "a"), ("0", "a")]
+    draws = {key: torch.rand(3, generator=generator(*key)).tolist() for key in keys}
     assert len({tuple(draw) for draw in draws.values()}) == 4
     assert draws[0, "a"] == torch.rand(3, generator=generator(0, "a")).tolist()
 

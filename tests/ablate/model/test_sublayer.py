@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -20,7 +22,7 @@ WIDTH, HEADS, INNER = 32, 4, 64
 AT = Site(path="block.0", slot="block", width=WIDTH, depth=2, context=16, layer=0)
 
 
-def sublayers(placement: Placement, residual: AddResidual | NoResidual | None = None) -> nn.Sequential:
+def sublayers(placement: Placement, residual: AddResidual | NoResidual | None = None) -> Any:
     """An attention sublayer and a feed-forward sublayer, with values that make every parameter matter."""
     mixer = Attention(heads=HEADS, causal=False)
     feed_forward = Mlp(width=INNER, activation="relu")
@@ -44,7 +46,7 @@ def sublayers(placement: Placement, residual: AddResidual | NoResidual | None = 
     return made
 
 
-def reference(ours: nn.Sequential, *, norm_first: bool) -> nn.TransformerEncoderLayer:
+def reference(ours: Any, *, norm_first: bool) -> nn.TransformerEncoderLayer:
     """Torch's layer with our weights."""
     theirs = nn.TransformerEncoderLayer(WIDTH, HEADS, INNER, dropout=0.0, norm_first=norm_first, batch_first=True)
     attention, feed_forward = ours[0], ours[1]

@@ -33,9 +33,7 @@ def test_lightning_computes_what_a_loop_written_by_hand_computes(tmp_path: Path)
 
     job = Job.read(folder, REGISTRY)
     data, task = job.load(), job.setup.task
-    model = build(
-        job.setup.model, root_site(data.context, data.vocabulary), stream=(3,), initializer=LecunNormal()
-    )
+    model = build(job.setup.model, root_site(data.context, data.vocabulary), stream=(3,), initializer=LecunNormal())
     named = list(named_parameters(model))
     optimizer = AdamW(lr=1e-2).build(named)
     losses, norms = [], []
@@ -45,7 +43,7 @@ def test_lightning_computes_what_a_loop_written_by_hand_computes(tmp_path: Path)
             group["lr"] = 1e-2 * CosineSchedule().factor(step, 40)
         optimizer.zero_grad()
         loss = task.loss(model(inputs), targets)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         norms.append(float(nn.utils.clip_grad_norm_([value for _, value in named], 1.0)))
         optimizer.step()
         losses.append(float(loss.detach()))

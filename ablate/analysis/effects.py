@@ -1,0 +1,182 @@
+"""Each arm against the baseline, seed by seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.pairing import (
+    Floats,
+    contrast,
+    correlation,
+    holm,
+    ranked_direction,
+    seeds_to_settle,
+    variance_ratio,
+    wilson,
+)
+from ablate.analysis.verdict import Evidence, Objective, word
+
+COLUMNS = (
+    "arm", "name", "pairs", "planned", "mean", "sd", "baseline_mean", "effect", "low", "high", "low95", "high95", "p",
+    "p_holm", "p_sign_flip", "agree", "correlation", "variance_ratio", "diverged", "diverged_low", "diverged_high",
+    "stuck", "settle", "parameters_delta", "flops_delta", "speed_delta", "verdict",
+)  # fmt: skip
+"""The columns of :func:`effects`."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A study's values of one metric by arm, one array over the planned seeds each."""
+
+    seeds: tuple[int, ...]
+    values: Mapping[str, Floats]
+    """NaN where the trial did not complete."""
+    ends: Mapping[str, list[str]]
+    """Each trial's end; ``unplanned`` where the plan has none for that arm and seed."""
+    stuck: Mapping[str, list[bool]]
+
+    @classmethod
+    def of(cls, plan: Mapping[str, Any], trials: pd.DataFrame, metric: str, stuck: Collection[str] = ()) -> Grid:
+        """Lay out a frame of trials; ``stuck`` names the trials that ended stuck."""
+        seeds = tuple(dict.fromkeys(int(trial["seed"]) for trial in plan["trials"]))
+        place = {seed: index for index, seed in enumerate(seeds)}
+        arms = [arm["id"] for arm in plan["arms"]]
+        values: dict[str, Floats] = {arm: np.full(len(seeds), math.nan) for arm in arms}
+        ends = {arm: ["unplanned"] * len(seeds) for arm in arms}
+        held = {arm: [False] * len(seeds) for arm in arms}
+        known = trials[trials["trial"] != ""]
+        for trial, arm, seed, end, value in zip(
+            *(known[column] for column in ("trial", "arm", "seed", "end", metric)), strict=True
+        ):
+            ends[arm][place[seed]] = end
+            held[arm][place[seed]] = trial in stuck
+            if end == "complete" and math.isfinite(value):
+                values[arm][place[seed]] = value
+        return cls(seeds, values, ends, held)
+
+    def number(self, arm: str, *ends: str) -> int:
+        """How many of an arm's seeds ended in one of these ways."""
+        return sum(end in ends for end in self.ends[arm])
+
+    def planned(self, arm: str) -> int:
+        """How many seeds the plan has for an arm."""
+        return sum(end != "unplanned" for end in self.ends[arm])
+
+
+def evidence(
+    plan: Mapping[str, Any], trials: pd.DataFrame, stuck: Collection[str] = (), metric: str | None = None
+) -> dict[str, Evidence]:
+    """What each arm's verdict depends on, by the arm's identity, in the plan's order; without the baseline.
+
+    The family of the simultaneous intervals is all arms that are planned, whether or not they have run.
+    """
+    objective = Objective.of(plan)
+    grid = Grid.of(plan, trials, metric or objective.metric, stuck)
+    baseline, family = plan["baseline"], max(1, len(plan["arms"]) - 1)
+    entropy = unigram_entropy(plan, trials)
+    found = {}
+    for arm in plan["arms"]:
+        id = arm["id"]
+        if id == baseline:
+            continue
+        differences = grid.values[id] - grid.values[baseline]
+        finite = differences[np.isfinite(differences)]
+        alone = sum(
+            end == "diverged" and base == "complete"
+            for end, base in zip(grid.ends[id], grid.ends[baseline], strict=True)
+        )
+        c = contrast(finite, family)
+        found[id] = Evidence(
+            name=arm["name"], against="baseline", contrast=c, planned=grid.planned(id),
+            diverged=grid.number(id, "diverged"), ended=grid.number(id, "complete", "diverged"),
+            baseline_diverged=grid.number(baseline, "diverged"),
+            baseline_ended=grid.number(baseline, "complete", "diverged"),
+            ranks=ranked_direction([objective.worse(value) for value in finite], alone), stuck=sum(grid.stuck[id]),
+            settle=seeds_to_settle(c.effect, c.sd, objective.smallest_effect, family), unigram_entropy=entropy,
+        )  # fmt: skip
+    return found
+
+
+def unigram_entropy(plan: Mapping[str, Any], trials: pd.DataFrame) -> float:
+    """The unigram entropy of the training data, in nats; NaN where the task knows of none."""
+    planned = plan["data"].get("facts", {}).get("unigram_entropy")
+    if planned is not None:
+        return float(planned)
+    recorded = trials["unigram_entropy"].dropna()
+    return float(recorded.iloc[0]) if len(recorded) else math.nan
+
+
+def effects(
+    plan: Mapping[str, Any], trials: pd.DataFrame, stuck: Collection[str] = (), metric: str | None = None
+) -> pd.DataFrame:
+    """One row for each planned arm but the baseline, in the plan's order: its effect on a metric, paired by seed.
+
+    Args:
+        plan: the study's plan.
+        trials: its trials.
+        stuck: the trials that ended stuck at the unigram entropy.
+        metric: default the objective; another metric gets intervals and no verdict.
+
+    Columns:
+        arm, name (text).
+        pairs (int): seeds that completed in both this arm and the baseline. planned (int): seeds planned.
+        mean, sd (float): the arm's, over the pairs. baseline_mean (float): over the same seeds. Unit: the metric's.
+        effect (float): mean of the per-seed differences, arm minus baseline; the metric's unit.
+        low, high (float): simultaneous 95% interval (Bonferroni over the arms planned); it carries the verdict.
+        low95, high95 (float): 95% interval of this arm alone.
+        p, p_holm, p_sign_flip (float): paired t; the same after Holm; the sign-flip test. They decide nothing.
+        agree (int): pairs whose difference has the effect's sign.
+        correlation (float): between arm and baseline within seeds; NaN below three pairs.
+        variance_ratio (float): variance of the paired difference over the unpaired; below 1, pairing helped.
+        diverged (int): seeds. diverged_low, diverged_high (float): Wilson's 95% interval of the share that diverges.
+        stuck (int): seeds that ended at the unigram entropy.
+        settle (Int64): rough number of seeds that would settle an undecided effect; NA for any other.
+        parameters_delta, flops_delta, speed_delta (float): %, against the baseline: parameters in all, training FLOPs
+            a step, mean tokens per second over the pairs.
+        verdict (text): one of :data:`ablate.analysis.verdict.WORDS`; "" for a metric that is not the objective.
+    """
+    objective = Objective.of(plan)
+    judged = metric in (None, objective.metric)
+    found = evidence(plan, trials, stuck, metric)
+    grid = Grid.of(plan, trials, metric or objective.metric)
+    speeds = Grid.of(plan, trials, "tokens_per_second").values
+    arms = {arm["id"]: arm for arm in plan["arms"]}
+    base = arms[plan["baseline"]]
+    adjusted = holm([e.contrast.p for e in found.values()], max(1, len(found)))
+    rows = []
+    for (id, e), p_holm in zip(found.items(), adjusted, strict=True):
+        ours, theirs = grid.values[id], grid.values[base["id"]]
+        both = np.isfinite(ours - theirs)
+        ours, theirs = ours[both], theirs[both]
+        verdict = word(e, objective) if judged else ""
+        low, high = wilson(e.diverged, e.ended)
+        c = e.contrast
+        rows.append({
+            "arm": id, "name": e.name, "pairs": c.pairs, "planned": e.planned, "mean": _mean(ours),
+            "sd": float(ours.std(ddof=1)) if c.pairs > 1 else math.nan, "baseline_mean": _mean(theirs),
+            "effect": c.effect, "low": c.low, "high": c.high, "low95": c.low95, "high95": c.high95, "p": c.p,
+            "p_holm": p_holm, "p_sign_flip": c.p_sign_flip, "agree": c.agree, "correlation": correlation(ours, theirs),
+            "variance_ratio": variance_ratio(ours, theirs), "diverged": e.diverged, "diverged_low": low,
+            "diverged_high": high, "stuck": e.stuck,
+            "settle": e.settle if verdict == "undecided" and not e.diverged else None,
+            "parameters_delta": delta(arms[id]["parameters"]["total"], base["parameters"]["total"]),
+            "flops_delta": delta(arms[id]["flops"], base["flops"]),
+            "speed_delta": delta(_mean(speeds[id][both]), _mean(speeds[base["id"]][both])),
+            "verdict": verdict,
+        })  # fmt: skip
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"settle": "Int64"})
+
+
+def delta(value: float, baseline: float) -> float:
+    """A change in percent of the baseline; NaN where that is zero or unknown."""
+    return 100 * (value / baseline - 1) if baseline else math.nan
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else math.nan

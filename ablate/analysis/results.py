@@ -1,0 +1,171 @@
+"""What a study found: the value that notebooks and the report ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ablate.analysis.caveats import caveats
+from ablate.analysis.course import courses
+from ablate.analysis.effects import effects, evidence
+from ablate.analysis.factorial import Factorial
+from ablate.analysis.verdict import Objective, Verdict, judge, worst_first
+from ablate.errors import InputError
+from ablate.records import frames
+
+
+@dataclass(frozen=True)
+class Results:
+    """The records of one study's folder, read once, and what follows from them.
+
+    The trials are those that had ended when this value was made; a study that is still running needs a new one to
+    see more. Every frame is the caller's own: changing it changes nothing here.
+
+    Raises:
+        InputError: the folder holds no study (S401, S402), a record cannot be read (S403), or no trial has ended yet
+            (S404).
+    """
+
+    folder: Path
+    """The study's folder, as ``runs/quickstart``."""
+
+    def __post_init__(self) -> None:
+        """Read the trials, and refuse a study that has nothing to say yet."""
+        object.__setattr__(self, "folder", Path(self.folder))
+        if not self._trials["end"].isin(("complete", "diverged")).any():
+            gave_up = self.counts()["failed"] + self.counts()["timed_out"]
+            run = self.plan.get("command") or "ablate run"
+            raise InputError.one(
+                "S404",
+                f"no trial of `{self.plan['name']}` has ended yet" + (f"; {gave_up} failed" if gave_up else ""),
+                file=str(self.folder),
+                help="see what failed with `ablate status`" if gave_up else f"run `{run}` first",
+            )
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        """The resolved plan, as plan.json holds it."""
+        return frames.read_plan(self.folder)
+
+    @property
+    def objective(self) -> Objective:
+        """What effects are measured in: metric, unit, goal and the smallest effect that matters."""
+        return Objective.of(self.plan)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned trial has ended, in whatever way; a report of others is interim."""
+        tally = self.counts()
+        return tally["running"] + tally["waiting"] == 0
+
+    def trials(self) -> pd.DataFrame:
+        """One row for each planned trial; columns and units as :func:`ablate.records.frames.trials`."""
+        return self._trials.copy(deep=False)
+
+    def curves(self) -> pd.DataFrame:
+        """Every curve in long form; columns and units as :func:`ablate.records.frames.curves`."""
+        return self._curves.copy(deep=False)
+
+    def probes(self) -> pd.DataFrame:
+        """Every probe reading in long form; columns and units as :func:`ablate.records.frames.probes`."""
+        return self._probes.copy(deep=False)
+
+    def counts(self) -> dict[str, int]:
+        """How many planned trials are in each of the eight states, and ``planned``, which is their sum."""
+        return frames.count(self._trials)
+
+    def courses(self) -> pd.DataFrame:
+        """How each sealed trial's training went; columns as :func:`ablate.analysis.course.courses`."""
+        return self._courses.copy(deep=False)
+
+    def effects(self, metric: str | None = None) -> pd.DataFrame:
+        """Each arm against the baseline, paired by seed; columns and units as :func:`ablate.analysis.effects.effects`.
+
+        Args:
+            metric: default the objective; a secondary metric gets intervals and no verdict.
+
+        Raises:
+            InputError: the task has no such metric (S405).
+        """
+        if metric is not None and metric not in self.plan["units"]:
+            known = ", ".join(f"`{name}`" for name in self.plan["units"])
+            raise InputError.one("S405", f"`{metric}` is no metric of this study", help=f"there are {known}")
+        if metric in (None, self.objective.metric):
+            return self._effects.copy(deep=False)
+        return effects(self.plan, self._trials, self._stuck, metric)
+
+    def main_effects(self) -> pd.DataFrame:
+        """Each factor's effect over all other factors (design ``full``); see :class:`~.factorial.Factorial`."""
+        return self._factorial.main_effects()
+
+    def interactions(self) -> pd.DataFrame:
+        """How two factors' effects depend on each other (design ``full``); see :class:`~.factorial.Factorial`."""
+        return self._factorial.interactions()
+
+    def simple_effects(self) -> pd.DataFrame:
+        """Each factor's effect at each level of another (design ``full``); see :class:`~.factorial.Factorial`."""
+        return self._factorial.simple_effects()
+
+    def verdicts(self) -> list[Verdict]:
+        """The verdicts, worst first: on arms, or on main and judged simple effects where the design is ``full``."""
+        if self.plan["design"] == "full":
+            return worst_first(self._factorial.verdicts(), self.objective)
+        found = evidence(self.plan, self._trials, self._stuck)
+        return worst_first([judge(e, self.objective, arm=id) for id, e in found.items()], self.objective)
+
+    def caveats(self) -> list[str]:
+        """What to know before believing the verdicts, as sentences."""
+        return caveats(
+            self.plan,
+            self._trials,
+            curves=self._curves,
+            effects=self._effects,
+            courses=self._courses,
+            factorial=self._factorial,
+        )
+
+    def _repr_html_(self) -> str:
+        tally = self.counts()
+        chips = ", ".join(f"{number} {end.replace('_', ' ')}" for end, number in tally.items() if number)
+        interim = "" if self.complete else " <strong>interim</strong>"
+        sentences = "".join(f"<li>{escape(verdict.sentence)}</li>" for verdict in self.verdicts())
+        notes = "".join(f"<li>{escape(text)}</li>" for text in self.caveats())
+        return (
+            f"<h3>{escape(self.plan['name'])}{interim}</h3><p>{escape(self.plan['question'] or '')}</p>"
+            f"<p>{escape(chips)}</p><ul>{sentences}</ul><p>Caveats</p><ul>{notes}</ul>"
+        )
+
+    # --- read once ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _trials(self) -> pd.DataFrame:
+        return frames.planned(self.folder, self.plan)
+
+    @cached_property
+    def _curves(self) -> pd.DataFrame:
+        return frames.curves(self.folder, frame=self._trials)
+
+    @cached_property
+    def _probes(self) -> pd.DataFrame:
+        return frames.probes(self.folder, frame=self._trials)
+
+    @cached_property
+    def _courses(self) -> pd.DataFrame:
+        return courses(self._trials, self._curves)
+
+    @cached_property
+    def _stuck(self) -> frozenset[str]:
+        return frozenset(self._courses.loc[self._courses["course"] == "stuck", "trial"])
+
+    @cached_property
+    def _effects(self) -> pd.DataFrame:
+        return effects(self.plan, self._trials, self._stuck)
+
+    @cached_property
+    def _factorial(self) -> Factorial:
+        return Factorial(self.plan, self._trials, self._stuck)

@@ -1,0 +1,49 @@
+"""How results are printed: tables for people, JSON for tools, both on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ablate.errors import Diagnostic
+
+NARROWEST = 100
+"""Columns of a table where the output is no terminal."""
+
+
+def console() -> Console:
+    """Standard output; in a pipe it is plain and as wide as its text needs."""
+    plain = not sys.stdout.isatty()
+    return Console(soft_wrap=plain, highlight=False, width=10_000 if plain else None)
+
+
+def print_json(value: Any) -> None:
+    """One JSON value."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def print_table(columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> None:
+    """A table without rules; each column is a title and whether it holds numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for title, number in columns:
+        table.add_column(title, justify="right" if number else "left", no_wrap=number, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    out = console()
+    if sys.stdout.isatty():
+        out.print(table)
+    else:
+        with out.capture() as captured:
+            out.print(table)
+        sys.stdout.write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
+
+
+def print_warnings(warnings: Iterable[Diagnostic]) -> None:
+    """Each warning in full, on stderr."""
+    for warning in warnings:
+        sys.stderr.write(f"{warning}\n")

@@ -1,0 +1,52 @@
+"""``ablate plan``: what would be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ablate
+from ablate.cli.output import console, print_json, print_table, print_warnings
+
+
+def show_plan(file: Path, plugins: list[Path], *, as_json: bool) -> None:
+    """Print a plan."""
+    from ablate.experiment import load
+
+    made = ablate.plan(load(file, plugins=plugins))
+    if as_json:
+        print_json(made.data)
+        return
+    base = made.arms[0]
+    out = console()
+    out.print(f"[bold]{made.name}[/]  {made.data['question']}", soft_wrap=True)
+    out.print()
+    columns = [("arm", False), ("parameters", True), ("vs baseline", True), ("FLOPs/step", True), ("vs baseline", True)]
+    print_table(columns, [_row(arm, base) for arm in made.arms])
+    out.print()
+    seeds, steps = made.data["seeds"], made.data["budget"]["steps"]
+    trials = len(made.trials)
+    out.print(
+        f"{len(made.arms)} arms x {len(seeds)} seeds = [bold]{trials} trials[/] of {steps:,} steps "
+        f"({trials * steps * base['tokens'] / 1e6:,.1f} M tokens) on {made.data['device']}, {made.data['precision']}"
+    )
+    if made.data["excluded"]:
+        out.print(f"{len(made.data['excluded'])} arms are excluded")
+    out.print(f"plan {made.data['hash']}")
+    print_warnings(made.warnings)
+
+
+def _row(arm: dict[str, Any], base: dict[str, Any]) -> list[str]:
+    mine, theirs = arm["parameters"]["total"], base["parameters"]["total"]
+    return [
+        arm["name"],
+        f"{mine:,}",
+        change(mine, theirs),
+        f"{arm['flops']:.3g}",
+        change(arm["flops"], base["flops"]),
+    ]
+
+
+def change(value: float, base: float) -> str:
+    """A difference in per cent, or nothing where there is none."""
+    return "" if value == base else f"{100 * (value / base - 1):+.1f}%"

@@ -1,0 +1,25 @@
+"""``ablate report``: the answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ablate
+from ablate.cli.output import console, print_json
+
+
+def write_report(study: Path, runs: Path, out: Path | None, *, as_json: bool) -> None:
+    """Write the report and print its verdicts and path."""
+    results = ablate.results(study, runs=runs)
+    path = ablate.report(results, out=out)
+    verdicts = results.verdicts()
+    if as_json:
+        listed = [{"arm": each.name, "verdict": each.word, "sentence": each.sentence} for each in verdicts]
+        print_json({"report": str(path), "complete": results.complete, "verdicts": listed})
+        return
+    shown = console()
+    for verdict in verdicts:
+        shown.print(verdict.sentence, markup=False)
+    for caveat in results.caveats():
+        shown.print(f"note: {caveat}", markup=False)
+    shown.print(f"report: {path}", markup=False)

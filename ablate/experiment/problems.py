@@ -1,0 +1,209 @@
+"""Turning what validation found into diagnostics that say where, what, and what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import ValidationError
+
+from ablate.errors import Diagnostic
+from ablate.experiment.reading import Document, looks_like_number
+from ablate.experiment.schema import Settings
+from ablate.registry import Registry, closest
+from ablate.slots import Component, Options
+
+Place = tuple[str | int, ...]
+
+WANTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "none_required": "null",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+}
+BOUNDS = {
+    "greater_than": ("gt", "greater than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+}
+
+
+def diagnose(
+    error: ValidationError,
+    document: Document,
+    registry: Registry,
+    *,
+    data: Any = None,
+    origins: Mapping[Place, Place] | None = None,
+) -> list[Diagnostic]:
+    """Everything that a validation found, each at its place in the file.
+
+    ``data`` is what was validated, if it is not the document itself; ``origins`` says which of its places were set
+    from where in the document (a level's value, say).
+    """
+    data = document.data if data is None else data
+    found: dict[Place, list[Mapping[str, Any]]] = {}
+    for item in error.errors():
+        found.setdefault(_place(item, data), []).append(item)
+    problems = [
+        _diagnostic(place, items, data, document, registry, _origin(place, origins or {}))
+        for place, items in found.items()
+    ]
+    return in_order(problems)
+
+
+def in_order(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Problems in the order of their places in the file."""
+    return sorted(problems, key=lambda problem: (problem.span.line, problem.span.column) if problem.span else (0, 0))
+
+
+def _place(item: Mapping[str, Any], data: Any) -> Place:
+    """Where in the data an error is: pydantic's path without the names of the union's branches."""
+    place: list[str | int] = []
+    value = data
+    path: Sequence[str | int] = item["loc"]
+    for index, step in enumerate(path):
+        if isinstance(value, Mapping) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        elif item["type"] != "missing" or index < len(path) - 1:
+            continue
+        place.append(step)
+    return tuple(place)
+
+
+def _origin(place: Place, origins: Mapping[Place, Place]) -> Place:
+    """The place in the document that a value came from."""
+    for length in range(len(place), -1, -1):
+        if place[:length] in origins:
+            return origins[place[:length]] + place[length:]
+    return place
+
+
+def _diagnostic(
+    place: Place,
+    items: Sequence[Mapping[str, Any]],
+    data: Any,
+    document: Document,
+    registry: Registry,
+    origin: Place,
+) -> Diagnostic:
+    kind = items[0]["type"]
+    name = str(place[-1]) if place else "the file"
+    if kind == "extra_forbidden":
+        options = fields_at(place[:-1], data, registry)
+        near = closest(name, options)
+        help = f"did you mean `{near}`?" if near else f"there is: {', '.join(options)}"
+        return document.diagnose("S101", f"unknown key `{name}`{_within(place)}", origin, key=True, help=help)
+    if kind == "unknown_component":
+        context = items[0]["ctx"]
+        near = context["close"]
+        help = f"did you mean `{near}`?" if near else f"there is: {', '.join(context['kinds'])}"
+        if context["failed"]:
+            help += f" (these plugins could not be used: {', '.join(context['failed'])})"
+        return document.diagnose("S102", items[0]["msg"], origin, help=help)
+    if kind == "missing":
+        description = _description(place, data, registry)
+        return document.diagnose(
+            "S104", f"`{name}` is missing{_within(place)}", origin[:-1], key=True, help=description
+        )
+    message, remedy = _explain(name, items)
+    return document.diagnose("S103", message, origin, help=remedy)
+
+
+def _explain(name: str, items: Sequence[Mapping[str, Any]]) -> tuple[str, str | None]:
+    """What is wrong with a value, and what would be right."""
+    item = items[0]
+    kind, value = item["type"], item["input"]
+    if kind in BOUNDS:
+        key, words = BOUNDS[kind]
+        return f"`{name}` must be {words} {item['ctx'][key]:g}, not {_shown(value)}", None
+    if kind == "literal_error":
+        expected = [str(choice).strip("'") for choice in item["ctx"]["expected"].replace(" or ", ", ").split(", ")]
+        near = closest(str(value), expected)
+        return f"`{name}` must be one of {', '.join(expected)}, not {_shown(value)}", near and f"did you mean `{near}`?"
+    wanted = list(dict.fromkeys(WANTED[each["type"]] for each in items if each["type"] in WANTED))
+    if wanted:
+        number = (
+            looks_like_number(value) if isinstance(value, str) and any("number" in want for want in wanted) else None
+        )
+        return f"`{name}` must be {' or '.join(wanted)}, not {_shown(value)}", number and f"write `{number}`"
+    return item["msg"].removeprefix("Value error, "), None
+
+
+def _shown(value: Any) -> str:
+    """A value in a message: short, and text told from what only looks like it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f"the text `{value[:60]}`"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else f"{value!r:.60}"
+
+
+def _within(place: Place) -> str:
+    return f" in `{'.'.join(map(str, place[:-1]))}`" if len(place) > 1 else ""
+
+
+def _description(place: Place, data: Any, registry: Registry) -> str | None:
+    owner = class_at(place[:-1], data, registry)
+    field = owner.model_fields.get(str(place[-1])) if owner else None
+    return field.description.split("\n")[0] if field and field.description else None
+
+
+def fields_at(place: Place, data: Any, registry: Registry) -> list[str]:
+    """The keys that may stand at a place."""
+    owner = class_at(place, data, registry)
+    if owner is None:
+        return []
+    return ["schema" if name == "schema_version" else name for name in owner.model_fields]
+
+
+def class_at(place: Place, data: Any, registry: Registry) -> type[Options] | None:
+    """The class whose options stand at a place, or None where there are no options."""
+    annotation: Any = Settings
+    value = data
+    for step in place:
+        annotation = _annotation_of(step, annotation, value, registry)
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return next(_options(annotation, value, registry), None)
+
+
+def _annotation_of(step: str | int, annotation: Any, value: Any, registry: Registry) -> Any:
+    """The type of what stands under ``step`` in something of this type."""
+    for branch in _branches(annotation):
+        if get_origin(branch) in (dict, list):
+            return get_args(branch)[-1]
+    for owner in _options(annotation, value, registry):
+        if step in owner.model_fields:
+            return owner.model_fields[str(step)].annotation
+    return None
+
+
+def _options(annotation: Any, value: Any, registry: Registry) -> Iterator[type[Options]]:
+    """The classes of options in a type; a slot gives the class of the component that the value names."""
+    for branch in _branches(annotation):
+        if not (isinstance(branch, type) and issubclass(branch, Options)):
+            continue
+        if issubclass(branch, Component) and branch.is_slot():
+            kind = value.get("kind") if isinstance(value, Mapping) else value or branch.default
+            if kind in registry.kinds(branch.slot):
+                yield registry.get(branch.slot, kind)
+        else:
+            yield branch
+
+
+def _branches(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)

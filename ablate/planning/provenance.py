@@ -1,0 +1,45 @@
+"""Where an experiment came from: the commit, and the components with their code."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ablate.registry import Registry, kind_of
+from ablate.slots import Component, Options
+
+
+def git_state(folder: Path) -> dict[str, Any] | None:
+    """The commit that the folder is at, and whether files differ from it; None outside of a repository."""
+
+    def git(*arguments: str) -> str:
+        shown = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+        return shown.stdout.strip()
+
+    try:
+        return {"commit": git("rev-parse", "--short=12", "HEAD"), "dirty": bool(git("status", "--porcelain"))}
+    except (OSError, subprocess.CalledProcessError):  # no git, no repository, no commit: nothing to state
+        return None
+
+
+def components_of(values: Iterable[Options], registry: Registry) -> list[dict[str, Any]]:
+    """Every component that the values are made of, with its origin, its version and the hash of its source."""
+    used = {(component.slot, kind_of(type(component))): component for value in values for component in _parts(value)}
+    listed = []
+    for (slot, kind), component in sorted(used.items()):
+        entry = registry.entry(slot, kind)
+        listed.append(
+            {"slot": slot, "kind": kind, "origin": entry.origin, "version": component.version, "source": entry.digest}
+        )
+    return listed
+
+
+def _parts(value: Options) -> Iterator[Component]:
+    if isinstance(value, Component):
+        yield value
+    for name in type(value).model_fields:
+        option = getattr(value, name)
+        if isinstance(option, Options):
+            yield from _parts(option)

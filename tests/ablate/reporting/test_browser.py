@@ -1,0 +1,240 @@
+"""What a reader meets in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.study_maker import HOSTILE
+
+Open = Callable[..., Page]
+
+CONTRAST = """() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const luminance = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const ground = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const [r, g, b, a = 1] = parse(getComputedStyle(at).backgroundColor);
+      if (a > 0) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  for (const node of document.querySelectorAll("h1, h2, h3, p, li, td, th, dt, dd, pre, a, button, summary, label, svg text")) {
+    if (!node.textContent.trim() || !node.getClientRects().length || node.closest(".mark")) continue;
+    const style = getComputedStyle(node);
+    const ink = parse(node.closest("svg") ? style.fill : style.color);
+    const glyph = node.closest("svg") && /^[●■▲◆▼✚✖✕ 0-9]+$/u.test(node.textContent.trim());
+    const [a, b] = [luminance(ink), luminance(ground(node))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < (glyph ? 2.95 : 4.5)) found.push(`${node.tagName} ${node.textContent.slice(0, 40)}: ${ratio.toFixed(2)}`);
+  }
+  return found;
+}"""
+"""Texts that are too faint for their ground; marks in an arm's colour need 3:1, all other texts 4.5:1."""
+
+
+def columns(page: Page, table: str) -> dict[str, int]:
+    """The index of each column by its head."""
+    heads = page.locator(f"#{table} thead th").all_inner_texts()
+    return {head.split("\n")[0]: index for index, head in enumerate(heads)}
+
+
+def cells(page: Page, table: str, column: int, body: str = "tbody:not(.pinned)") -> list[str]:
+    """The shown texts of one column."""
+    rows = page.locator(f"#{table} {body} tr:not([hidden])")
+    return [rows.nth(index).locator("th, td").nth(column).inner_text() for index in range(rows.count())]
+
+
+def test_the_answer_is_on_the_first_screen(open_page: Open, quickstart: Path, full: Path) -> None:
+    page = open_page(quickstart)
+    box = page.locator("#verdict").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 800
+    page = open_page(full)
+    for part in (page.locator("#verdict .sentences > li").last, page.locator("#verdict svg")):
+        box = part.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 800
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("which", ["quickstart", "full", "interim"])
+def test_every_text_can_be_read(open_page: Open, which: str, scheme: str, request: pytest.FixtureRequest) -> None:
+    page = open_page(request.getfixturevalue(which), color_scheme=scheme)
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", ground))) > 600) == (scheme == "light")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_print_is_light(open_page: Open, quickstart: Path) -> None:
+    page = open_page(quickstart, color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("nav").is_hidden()
+
+
+def test_sorts_by_click(open_page: Open, quickstart: Path) -> None:
+    page = open_page(quickstart)
+    effect = columns(page, "effects-arms")["Δ"]
+    head = page.locator("#effects-arms thead th").nth(effect)
+    assert head.get_attribute("aria-sort") == "none"
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    values = [float(text) for text in cells(page, "effects-arms", effect)]
+    assert values == sorted(values)
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert [float(text) for text in cells(page, "effects-arms", effect)] == sorted(values, reverse=True)
+    assert cells(page, "effects-arms", 0, "tbody.pinned") == ["●\nbaseline"]
+    assert page.locator("#effects-arms tbody tr").first.inner_text().startswith("●")
+
+
+def test_sorts_by_keyboard(open_page: Open, quickstart: Path) -> None:
+    page = open_page(quickstart)
+    verdict = columns(page, "effects-arms")["verdict"]
+    button = page.locator("#effects-arms thead th").nth(verdict).locator("button")
+    button.focus()
+    page.keyboard.press("Enter")
+    words = cells(page, "effects-arms", verdict)
+    assert words == sorted(words)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert page.locator("#effects-arms thead th[aria-sort=ascending]").count() == 1
+    assert page.locator("#effects-arms thead th").nth(verdict).get_attribute("aria-sort") == "none"
+
+
+def test_what_is_missing_sorts_last_both_ways(open_page: Open, interim: Path) -> None:
+    page = open_page(interim)
+    loss = columns(page, "trials-table")["val/loss"]
+    button = page.locator("#trials-table thead th").nth(loss).locator("button")
+    for _ in range(2):
+        button.click()
+        texts = cells(page, "trials-table", loss)
+        assert "–" not in texts[: len(texts) - 5]
+        assert texts[-5:] == ["–"] * 5
+
+
+def test_filters_the_trials(open_page: Open, interim: Path) -> None:
+    page = open_page(interim)
+    end = columns(page, "trials-table")["end"]
+    page.get_by_label("Filter").fill("post DIVERGED")
+    assert cells(page, "trials-table", end) == ["diverged", "diverged"]
+    assert page.locator("#trials output").inner_text() == "2 of 36 trials"
+    page.get_by_label("Filter").fill("")
+    assert len(cells(page, "trials-table", end)) == 36
+
+
+def test_narrows_the_trials_to_what_differs(open_page: Open, quickstart: Path) -> None:
+    page = open_page(quickstart)
+    page.get_by_label("only columns that differ").check()
+    heads = page.locator("#trials-table thead th:not([hidden])").all_inner_texts()
+    assert "seed" in heads
+    assert not any(head.startswith("loss at the start") for head in heads)
+    assert page.locator("#trials-table tbody tr").first.locator("td:visible, th:visible").count() == len(heads)
+
+
+def test_copies_tables_as_text(open_page: Open, quickstart: Path) -> None:
+    page = open_page(quickstart, permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy as LaTeX").click()
+    page.get_by_text("LaTeX copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == quickstart.with_name("effects.tex").read_text(encoding="utf-8")
+
+
+def test_copying_without_a_clipboard_selects(open_page: Open, quickstart: Path) -> None:
+    page = open_page(quickstart)
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('denied')); }")
+    page.get_by_role("button", name="Copy as Markdown").click()
+    page.get_by_text("Markdown selected").wait_for()
+    assert page.evaluate("getSelection().toString()").startswith("| arm |")
+
+
+@pytest.mark.parametrize("which", ["quickstart", "full"])
+def test_reads_without_javascript(open_page: Open, which: str, request: pytest.FixtureRequest) -> None:
+    page = open_page(request.getfixturevalue(which), java_script_enabled=False)
+    assert page.locator("button:visible, input:visible").count() == 0
+    text = page.locator("main").inner_text()
+    assert "is worse than" in text
+    assert "Every planned trial completed." in text
+    assert page.locator("#trials-table tbody tr").first.is_visible()
+    page.get_by_text("The same table as text").first.click()
+    assert page.get_by_text("\\toprule").first.is_visible()
+
+
+def test_hostile_texts_are_texts(open_page: Open, hostile: Path) -> None:
+    page = open_page(hostile)
+    shown = HOSTILE.replace("\u202e", "\ufffd")
+    assert page.locator("h1").inner_text() == shown
+    assert page.locator("p.question").inner_text() == shown
+    assert page.title() == f"{shown} · Ablate"
+    assert page.locator("script").count() == 1
+    assert page.locator("b").count() == 0
+    names = cells(page, "effects-arms", 0)
+    for level in (shown, "y" * 300, "a/b", "null", "$x_1$ \\textbf"):
+        assert any(name.endswith(f"x<b>'\"={level}") for name in names), level
+    assert "{{ 7*7 }}" in page.locator("#verdict").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_nothing_may_be_fetched_even_by_what_got_in(browser: Any, quickstart: Path) -> None:
+    page = browser.new_page()
+    blocked: list[str] = []
+    page.on("console", lambda message: blocked.append(message.text))
+    page.goto(quickstart.as_uri())
+    page.evaluate(
+        """() => {
+          const image = document.createElement('img');
+          image.src = 'https://example.com/pixel.png';
+          const script = document.createElement('script');
+          script.textContent = 'window.got_in = true';
+          document.body.append(image, script);
+        }"""
+    )
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.got_in") is None
+    assert len([text for text in blocked if "Content Security Policy" in text]) == 2
+    page.close()
+
+
+@pytest.mark.parametrize("which", ["quickstart", "full", "hostile", "interim"])
+def test_the_page_is_well_formed(open_page: Open, which: str, request: pytest.FixtureRequest) -> None:
+    page = open_page(request.getfixturevalue(which))
+    ids = page.evaluate("Array.from(document.querySelectorAll('[id]'), (node) => node.id)")
+    assert len(ids) == len(set(ids))
+    links = page.evaluate("Array.from(document.querySelectorAll('a[href]'), (node) => node.getAttribute('href'))")
+    assert links
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+    used = page.evaluate(
+        "Array.from(document.querySelectorAll('svg [href], svg [clip-path]'), (node) => "
+        "(node.getAttribute('href') ?? node.getAttribute('clip-path')).replace(/^url\\(|\\)$/g, ''))"
+    )
+    assert {reference[1:] for reference in used if reference.startswith("#")} <= set(ids)
+    levels = page.evaluate("Array.from(document.querySelectorAll('h1, h2, h3, h4'), (node) => +node.tagName[1])")
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert page.evaluate("Array.from(document.querySelectorAll('svg')).every((one) => one.getAttribute('aria-label'))")
+    assert page.evaluate(
+        "Array.from(document.querySelectorAll('section'))"
+        ".every((one) => document.getElementById(one.getAttribute('aria-labelledby')))"
+    )
+
+
+def test_an_unfinished_study_says_so_at_once(open_page: Open, interim: Path, quickstart: Path) -> None:
+    banner = open_page(interim).locator(".interim")
+    box = banner.bounding_box()
+    assert box is not None
+    assert box["y"] == 0
+    assert box["width"] == 1280
+    assert "INTERIM" in banner.inner_text()
+    assert "2 of 36 trials have not ended" in banner.inner_text()
+    assert open_page(quickstart).locator(".interim").count() == 0

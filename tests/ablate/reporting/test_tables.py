@@ -1,0 +1,81 @@
+"""One table as CSV, LaTeX, Markdown and HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from markupsafe import Markup
+
+from ablate.reporting.tables import Column, Table, latex
+
+
+def example() -> Table:
+    columns = [
+        Column("name", "arm", numeric=False),
+        Column("effect", "Δ", unit="nats"),
+        Column("low", "CI", compose=lambda record: f"[{record['low']}, {record['high']}]" if record["low"] else ""),
+        Column("same", "same", optional=True),
+        Column("stuck", "stuck", optional=True),
+    ]
+    records = [
+        {"name": "baseline", "effect": None, "low": "", "high": "", "same": "6", "stuck": "0"},
+        {"name": 'a|b & 50% "x"', "effect": "+0.1", "low": "+0.0", "high": "+0.2", "same": "6", "stuck": "1"},
+    ]
+    return Table(columns, records, pinned=1)
+
+
+def test_csv_has_every_column_and_nothing_for_what_is_missing() -> None:
+    rows = list(csv.reader(io.StringIO(example().csv())))
+    assert rows == [
+        ["name", "effect", "low", "same", "stuck"],
+        ["baseline", "", "", "6", "0"],
+        ['a|b & 50% "x"', "+0.1", "+0.0", "6", "1"],
+    ]
+
+
+def test_print_leaves_out_optional_columns_in_which_all_rows_agree() -> None:
+    assert [column.key for column in example().shown()] == ["name", "effect", "low", "stuck"]
+
+
+def test_latex_is_booktabs_and_escaped() -> None:
+    assert example().latex() == (
+        "\\begin{tabular}{lrrr}\n"
+        "\\toprule\n"
+        "arm & $\\Delta$ (nats) & CI & stuck \\\\\n"
+        "\\midrule\n"
+        "baseline & -- & -- & 0 \\\\\n"
+        "\\midrule\n"
+        "a\\textbar{}b \\& 50\\% \\textquotedbl{}x\\textquotedbl{} & +0.1 & [+0.0, +0.2] & 1 \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+    )
+
+
+def test_nothing_in_latex_acts_as_a_command() -> None:
+    assert latex("\\input{x} $x_1^2$ # ~ {") == (
+        "\\textbackslash{}input\\{x\\} \\$x\\_1\\textasciicircum{}2\\$ \\# \\textasciitilde{} \\{"
+    )
+
+
+def test_markdown_escapes_its_bars() -> None:
+    assert example().markdown().splitlines() == [
+        "| arm | Δ (nats) | CI | stuck |",
+        "| --- | ---: | ---: | ---: |",
+        "| baseline | – | – | 0 |",
+        '| a\\|b & 50% "x" | +0.1 | [+0.0, +0.2] | 1 |',
+    ]
+
+
+def test_cells_are_escaped() -> None:
+    table = example()
+    assert table.cell(table.columns[0], {"name": "<b>"}) == Markup('<span class="text">&lt;b&gt;</span>')
+    assert "–" in table.cell(table.columns[1], table.records[0])
+
+
+def test_composed_and_missing_cells_carry_what_they_sort_by() -> None:
+    table = example()
+    name, effect, low = table.columns[:3]
+    assert table.order(name, table.records[1]) == ""
+    assert table.order(effect, table.records[0]) == ' data-sort=""'
+    assert table.order(low, table.records[1]) == ' data-sort="+0.0"'

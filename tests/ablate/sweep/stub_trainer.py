@@ -1,0 +1,104 @@
+"""A trainer that computes nothing of interest, quickly, and misbehaves as its trial's configuration says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ablate.records.layout import TrialFolder, read_json
+from ablate.records.sealing import replacing, seal
+from ablate.registry import Registry
+from ablate.sweep.lock import now
+
+MODULUS = 1_000_003
+
+
+def train(
+    folder: TrialFolder,
+    attempt: int,
+    registry: Registry,
+    *,
+    device: str,
+    on_progress: Callable[[int, int, float, float], None],
+    should_stop: Callable[[], bool],
+) -> str:
+    """Walk through a chain of numbers, one a step, so that a wrong resumption shows in the result."""
+    config = read_json(folder.config)
+    does: dict[str, Any] = config["config"]["model"]
+    steps = config["config"]["steps"]
+    if "needs" in does:
+        registry.get("placement", does["needs"])
+    step, state = _resumed(folder, attempt) or (0, config["seed"] + 1)
+    first = step
+    _note(folder, attempt, step)
+    print(f"starting at step {step}")
+    os.write(1, b"and this past Python\n")
+    while step < steps:
+        time.sleep(does.get("seconds", 0.0))
+        state = (state * 48_271 + step) % MODULUS
+        step += 1
+        on_progress(step, steps, state / MODULUS, 1000.0)
+        if step % does.get("checkpoint", 5) == 0 and step < steps:
+            _write_checkpoint(folder, attempt, step, state)
+        if step - first == does.get("after", 3) and attempt in does.get("attempts", [attempt]):
+            _misbehave(does)
+        if does.get("deaf"):
+            continue
+        if should_stop():
+            _write_checkpoint(folder, attempt, step, state)
+            return "interrupted"
+    diverged = does.get("diverges", False)
+    record = {key: config[key] for key in ("trial", "arm", "arm_name", "levels", "seed")}
+    record |= {
+        "schema": 1,
+        "end": "diverged" if diverged else "complete",
+        "reason": {"rule": "nonfinite", "step": 2} if diverged else None,
+        "attempt": attempt,
+        "steps": steps,
+        "metrics": {"val/loss": None if diverged else state / MODULUS},
+        "sealed": now(),
+    }
+    seal(folder.result, record)
+    return str(record["end"])
+
+
+def final(seed: int, steps: int) -> float:
+    """What an undisturbed trial of this seed ends with."""
+    state = seed + 1
+    for step in range(steps):
+        state = (state * 48_271 + step) % MODULUS
+    return state / MODULUS
+
+
+def _misbehave(does: dict[str, Any]) -> None:
+    if "raises" in does:
+        raise RuntimeError(does["raises"])
+    if "exits" in does:
+        raise SystemExit(does["exits"])
+    if "dies" in does:
+        os.kill(os.getpid(), signal.Signals[does["dies"]])
+        threading.Event().wait()
+
+
+def _resumed(folder: TrialFolder, attempt: int) -> tuple[int, int] | None:
+    for earlier in reversed(folder.attempts()):
+        if earlier.number < attempt and earlier.checkpoint.exists():
+            step, state = json.loads(earlier.checkpoint.read_text())
+            return step, state
+    return None
+
+
+def _write_checkpoint(folder: TrialFolder, attempt: int, step: int, state: int) -> None:
+    with replacing(folder.attempt(attempt).checkpoint) as temporary:
+        temporary.write_text(json.dumps([step, state]))
+
+
+def _note(folder: TrialFolder, attempt: int, step: int) -> None:
+    """Remember which process began this attempt, and where."""
+    with (folder.path / "ran.txt").open("a") as file:
+        file.write(f"{attempt} {step} {os.getpid()} {os.getppid()}\n")
