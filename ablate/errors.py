@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+# An excerpt wider than this is cut around its carets: a plan or a JSON file may hold its all in one line.
+_WIDEST = 120
+_TAB = 4
 
 
 @dataclass(frozen=True)
@@ -35,21 +41,51 @@ class Diagnostic:
         return "warning" if self.code.startswith("W") else "error"
 
     def __str__(self) -> str:
+        """The problem as the command line shows it, with carets under its place."""
+        number = str(self.span.line) if self.span else " "
+        gutter = " " * len(number)
         lines = [f"{self.severity}[{self.code}]: {self.message}"]
-        if self.file and self.span:
-            lines.append(f" --> {self.file}:{self.span.line}:{self.span.column}")
-        elif self.file:
-            lines.append(f" --> {self.file}")
-        gutter = ""
+        if self.file:
+            lines.append(f"{gutter}--> {self.file}" + (f":{self.span.line}:{self.span.column}" if self.span else ""))
         if self.span and self.source is not None:
-            number = str(self.span.line)
-            gutter = " " * len(number)
-            marks = "^" * max(1, self.span.end - self.span.column)
-            lines.append(f"{number} | {self.source}")
-            lines.append(f"{gutter} | {' ' * (self.span.column - 1)}{marks}")
+            shown, marks = _excerpt(self.source, self.span)
+            lines.append(f"{number} | {shown}".rstrip())
+            lines.append(f"{gutter} | {marks}")
         if self.help:
-            lines.append(f"{gutter} = help: {self.help}" if gutter else f"  = help: {self.help}")
+            first = f"{gutter} = help: "
+            lines.append(first + self.help.replace("\n", "\n" + " " * len(first)))
         return "\n".join(lines)
+
+
+def _cell(character: str) -> tuple[str, int]:
+    """A character as an excerpt shows it, and the columns that it takes in a terminal."""
+    kind = unicodedata.category(character)
+    if character == "\t":
+        return " " * _TAB, _TAB
+    if kind[0] == "C" or kind in ("Zl", "Zp"):
+        # Escape sequences, reversed writing and lone surrogates would spoil the terminal, or not print at all.
+        return "\N{REPLACEMENT CHARACTER}", 1
+    if kind in ("Mn", "Me"):
+        return character, 0
+    return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _excerpt(source: str, span: Span) -> tuple[str, str]:
+    """A line of source as a terminal shows it, and the line of carets that goes under it."""
+    start, end = min(span.column - 1, len(source)), min(span.end - 1, len(source))
+    cut = len(source) > _WIDEST or sum(_cell(character)[1] for character in source) > _WIDEST
+    first = last = max(0, start - _WIDEST // 3) if cut else 0
+    cells = [_cell(character) for character in source[first : first + _WIDEST]]
+    shown, indent, marked, room = "…" if first else "", 1 if first else 0, 0, _WIDEST
+    for character, width in cells:
+        if width > room:
+            break
+        shown, room = shown + character, room - width
+        indent += width if last < start else 0
+        marked += width if start <= last < end else 0
+        last += 1
+    # A value that is missing has a place and no character: one caret, past the end of the line if need be.
+    return shown + ("…" if last < len(source) else ""), " " * indent + "^" * max(1, marked)
 
 
 class AblateError(Exception):
@@ -62,8 +98,13 @@ class InputError(AblateError):
     """Bad input: every problem that was found, at once."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        """Gather what was found; the text of the error is theirs, one below the other."""
         self.diagnostics = tuple(diagnostics)
         super().__init__("\n\n".join(map(str, self.diagnostics)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the diagnostics themselves, so that a worker process can send them: by default only the text goes."""
+        return type(self), (self.diagnostics,)
 
     @classmethod
     def one(cls, code: str, message: str, *, file: str | None = None, help: str | None = None) -> InputError:

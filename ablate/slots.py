@@ -450,7 +450,7 @@ class Ended:
 
     trial: str
     end: str
-    """``complete``, ``diverged``, ``failed``, ``interrupted`` (stopped at a checkpoint), or ``lost`` with its worker."""
+    """``complete``, ``diverged``, ``failed``, ``interrupted`` (by a checkpoint), or ``lost`` with its worker."""
     error: str | None = None
     """One line: the exception of a failure, or what the worker died of."""
 
@@ -489,6 +489,7 @@ class Executor(Component):
     """Runs trials somewhere."""
 
     slot: ClassVar[str] = "executor"
+    default: ClassVar[str | None] = "local"
 
     @abstractmethod
     def open(self, trainer: str = TRAINER) -> Pool:
@@ -504,6 +505,11 @@ class Page(Protocol):
     results: Any
     """The study's :class:`~ablate.analysis.results.Results`: plan, trials, effects, verdicts, curves, probes."""
 
+    @property
+    def study(self) -> Any:
+        """The results as the report's own figures and tables take them: :class:`~ablate.reporting.study.Study`."""
+        ...
+
     def figure(self, figure: Any, name: str, alt: str, caption: str = "") -> Markup:
         """A matplotlib figure as inline SVG with its caption.
 
@@ -511,8 +517,12 @@ class Page(Protocol):
         """
         ...
 
-    def template(self, name: str, **values: Any) -> Markup:
-        """One of the report's own templates, or the text of another in braces, filled in; every value is escaped."""
+    def table(self, table: Any, name: str, caption: str, tall: bool = False) -> Markup:
+        """A :class:`~ablate.reporting.tables.Table` that sorts; ``name`` is its id in the page."""
+        ...
+
+    def template(self, name: str, /, **values: Any) -> Markup:
+        """One of the report's own templates, filled in; every value is escaped and cut to what is public."""
         ...
 
 

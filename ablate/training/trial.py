@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.plugins.environments import LightningEnvironment
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 
 from ablate.model.parameters import build, root_site
 from ablate.records.layout import AttemptFolder, TrialFolder
@@ -160,7 +160,7 @@ def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
     trainer = pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device, device),
         devices=1,
-        precision=job.setup.training.precision,
+        precision=_precision(job),
         max_epochs=1,
         logger=False,
         enable_checkpointing=False,
@@ -174,6 +174,14 @@ def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
         # Lightning 2.6 still asks for torch's old name of a leaf; nothing that a user could mend.
         warnings.filterwarnings("ignore", message=r".*LeafSpec.*", category=FutureWarning)
         trainer.fit(module, datamodule=TrialData(batches))
+
+
+def _precision(job: Job) -> Literal["32-true", "bf16-mixed", "16-mixed"]:
+    """The arithmetic; a plan has made ``auto`` plain."""
+    precision = job.setup.training.precision
+    if precision == "auto":
+        raise ValueError("a trial's precision is resolved when it is planned")
+    return precision
 
 
 def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -34,7 +34,7 @@ class AdamW(Optimizer):
         """The optimizer, with one group that decays and one that does not."""
         matrices = [value for parameter, value in parameters if len(parameter.shape) >= 2]
         others = [value for parameter, value in parameters if len(parameter.shape) < 2]
-        groups = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
+        groups: list[dict[str, Any]] = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
         return torch.optim.AdamW(
             [group for group in groups if group["params"]],
             lr=self.lr,

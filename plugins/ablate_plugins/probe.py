@@ -58,7 +58,9 @@ class Activations(Probe):
 
     def measure(self, seen: Seen) -> Mapping[Reading, Tensor]:
         """A reading a layer."""
-        readings = {Reading("stream_rms", layer): x.float().square().mean().sqrt() for layer, x in enumerate(seen.stream)}
+        readings = {
+            Reading("stream_rms", layer): x.float().square().mean().sqrt() for layer, x in enumerate(seen.stream)
+        }
         for layer, hidden in seen.hidden.items():
             zero = hidden == 0
             readings[Reading("zero_fraction", layer)] = zero.float().mean()

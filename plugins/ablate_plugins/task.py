@@ -124,7 +124,9 @@ class Text(Task):
             content = (Path(folder) / self.path).read_bytes()
         except OSError as error:
             raise InputError.one(
-                "S303", f"cannot read `{self.path}`: {error.strerror}", help="`path` is relative to the experiment's file"
+                "S303",
+                f"cannot read `{self.path}`: {error.strerror}",
+                help="`path` is relative to the experiment's file",
             ) from error
         try:
             return content.decode("utf-8")

@@ -12,7 +12,8 @@ from ablate.errors import InputError
 from ablate.experiment import reading
 from ablate.experiment.explanations import EXPLANATIONS
 
-CODES = sorted(set(re.findall(r'"([A-Z]\d{3})"', Path(reading.__file__).read_text(encoding="utf-8"))))
+READER = [Path(reading.__file__), *Path(reading.__file__).with_name("yaml").glob("*.py")]
+CODES = sorted({code for file in READER for code in re.findall(r'"([A-Z]\d{3})"', file.read_text(encoding="utf-8"))})
 # These are about a file as a whole, or hold a character that the explanation itself may not print.
 NOT_YAML = {"Y001", "Y002", "Y003", "Y004"}
 

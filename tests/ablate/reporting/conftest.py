@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ablate_plugins import section as builtin
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
 
 from ablate.analysis.results import Results
 from ablate.registry import components_in
 from ablate.reporting import write
 from ablate.slots import Component
+from ablate_plugins import section as builtin
 from tests.study_maker import HOSTILE, make_study
 
 CHROMIUM = shutil.which("chromium")
@@ -94,7 +94,12 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     """Opens a report as a reader would; at the end nothing may have been requested, logged or thrown."""
-    contexts, troubles = [], []
+    contexts: list[BrowserContext] = []
+    troubles: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        troubles.append(dialog.message)
+        dialog.dismiss()
 
     def open_it(path: Path, **options: Any) -> Page:
         context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
@@ -103,7 +108,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         page.on("request", lambda request: troubles.append(request.url) if request.url != path.as_uri() else None)
         page.on("console", lambda message: troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", refuse)
         page.goto(path.as_uri())
         return page
 

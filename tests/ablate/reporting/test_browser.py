@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ Open = Callable[..., Page]
 CONTRAST = """() => {
   const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
   const luminance = ([r, g, b]) => {
-    const [x, y, z] = [r, g, b].map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const [x, y, z] = [r, g, b].map((v) => linear(v / 255));
     return 0.2126 * x + 0.7152 * y + 0.0722 * z;
   };
   const ground = (node) => {
@@ -28,14 +30,16 @@ CONTRAST = """() => {
     return [255, 255, 255];
   };
   const found = [];
-  for (const node of document.querySelectorAll("h1, h2, h3, p, li, td, th, dt, dd, pre, a, button, summary, label, svg text")) {
+  const texts = "h1, h2, h3, p, li, td, th, dt, dd, pre, a, button, summary, label, svg text";
+  for (const node of document.querySelectorAll(texts)) {
     if (!node.textContent.trim() || !node.getClientRects().length || node.closest(".mark")) continue;
     const style = getComputedStyle(node);
     const ink = parse(node.closest("svg") ? style.fill : style.color);
     const glyph = node.closest("svg") && /^[●■▲◆▼✚✖✕ 0-9]+$/u.test(node.textContent.trim());
     const [a, b] = [luminance(ink), luminance(ground(node))].sort((x, y) => y - x);
     const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < (glyph ? 2.95 : 4.5)) found.push(`${node.tagName} ${node.textContent.slice(0, 40)}: ${ratio.toFixed(2)}`);
+    const what = `${node.tagName} ${node.textContent.slice(0, 40)}: ${ratio.toFixed(2)}`;
+    if (ratio < (glyph ? 2.95 : 4.5)) found.push(what);
   }
   return found;
 }"""
@@ -221,7 +225,7 @@ def test_the_page_is_well_formed(open_page: Open, which: str, request: pytest.Fi
     assert {reference[1:] for reference in used if reference.startswith("#")} <= set(ids)
     levels = page.evaluate("Array.from(document.querySelectorAll('h1, h2, h3, h4'), (node) => +node.tagName[1])")
     assert levels[0] == 1
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
     assert page.evaluate("Array.from(document.querySelectorAll('svg')).every((one) => one.getAttribute('aria-label'))")
     assert page.evaluate(
         "Array.from(document.querySelectorAll('section'))"

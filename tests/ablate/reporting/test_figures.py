@@ -58,7 +58,7 @@ def figures(study: Study) -> Iterator[tuple[str, Figure]]:
 
 def boxes(figure: Figure) -> list[tuple[str, Any]]:
     """Every text that is drawn, with the box that it fills; matplotlib's own font is wider than the page's."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     drawn_texts: list[Text] = []
     draw = Text.draw
 

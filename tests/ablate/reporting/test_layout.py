@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from ablate.reporting.layout import Margins, log_places, panels, power, shorten, spread, text_width
+from ablate.reporting.layout import Margins, log_places, panels, power, shorten, spread, text_width, wrapped
 from ablate.reporting.svg import drawn
 
 
@@ -15,7 +17,7 @@ from ablate.reporting.svg import drawn
 def test_labels_are_apart_in_order_and_inside(wanted: list[float]) -> None:
     found = spread(sorted(wanted), 13, -10, 160)
     assert len(found) == len(wanted)
-    assert all(after - before >= 13 - 1e-6 for before, after in zip(found, found[1:], strict=False))
+    assert all(after - before >= 13 - 1e-6 for before, after in pairwise(found))
     assert all(-10 - 1e-6 <= at <= 160 + 1e-6 for at in found)
 
 
@@ -65,3 +67,13 @@ def test_panels_are_as_large_as_asked() -> None:
         return figure
 
     assert [round(72 * side) for side in draw().get_size_inches()] == [520, 280]
+
+
+def test_long_titles_break_at_spaces_before_they_are_cut() -> None:
+    assert wrapped("residual=off, scale=off", 100, 2) == "residual=off,\nscale=off"
+    assert wrapped("short", 100, 2) == "short"
+    cut = wrapped("one two three " + "y" * 300, 60, 2).split("\n")
+    assert len(cut) == 2
+    assert all(text_width(row) <= 60 for row in cut)
+    assert "…" in cut[1]
+    assert wrapped("y" * 300, 60, 1).count("…") == 1

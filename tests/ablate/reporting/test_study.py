@@ -105,7 +105,7 @@ def test_simple_effects_stand_under_their_main_effect(tmp_path: Path) -> None:
         ("scale=off", False), ("at placement=pre", True), ("at placement=post", True),
     ]  # fmt: skip
     assert forest_rows(full)[1].effect == pytest.approx(0.3)
-    assert forest_rows(full)[1].seeds == [pytest.approx(0.3)] * 4
+    assert list(forest_rows(full)[1].seeds) == [pytest.approx(0.3)] * 4
 
 
 def test_what_cannot_be_computed_is_not_there(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def example() -> Table:
         Column("same", "same", optional=True),
         Column("stuck", "stuck", optional=True),
     ]
-    records = [
+    records: list[dict[str, str | None]] = [
         {"name": "baseline", "effect": None, "low": "", "high": "", "same": "6", "stuck": "0"},
         {"name": 'a|b & 50% "x"', "effect": "+0.1", "low": "+0.0", "high": "+0.2", "same": "6", "stuck": "1"},
     ]

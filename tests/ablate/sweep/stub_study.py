@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import optuna
 from optuna.storages import RDBStorage
@@ -61,7 +61,9 @@ def make_plan(arms: Sequence[Does], *, seeds: int = 1, steps: int = STEPS, retri
 class Run:
     """What one call of `sweep` said and gave."""
 
-    def __init__(self, study: StudyFolder, plan: Mapping[str, Any], parallel: int = 2, **options: Any) -> None:
+    def __init__(
+        self, study: StudyFolder, plan: Mapping[str, Any], parallel: int | Literal["auto"] = 2, **options: Any
+    ) -> None:
         self.events: list[Event] = []
         self.outcome: Outcome = sweep(
             study,

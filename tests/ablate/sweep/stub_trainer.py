@@ -38,6 +38,8 @@ def train(
     _note(folder, attempt, step)
     print(f"starting at step {step}")
     os.write(1, b"and this past Python\n")
+    if "shows" in does:
+        print(f"{does['shows']}={os.environ.get(does['shows'])}, device={device}")
     while step < steps:
         time.sleep(does.get("seconds", 0.0))
         state = (state * 48_271 + step) % MODULUS

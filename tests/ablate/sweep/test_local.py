@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from ablate.records.layout import StudyFolder
 from ablate.sweep.driver import sweep
+from ablate.sweep.events import SweepStarted
 from ablate.sweep.local import LocalPool
 from tests.ablate.sweep.stub_study import STUB, Run, assert_exactly_once, attempts, descendants, make_plan, parents
 
@@ -63,6 +65,24 @@ def test_a_second_thread_after_the_imports_means_no_forks(study: StudyFolder) ->
     assert {parent for folder in study.trials() for parent in parents(folder)} == {os.getpid()}
     Run(study, plan, retry=frozenset({"failed"}))
     assert_exactly_once(study, plan)
+
+
+@pytest.mark.parametrize(("visible", "seen"), [(None, {"0", "1"}), ("3,GPU-5", {"3", "GPU-5"})])
+def test_on_cuda_each_worker_is_an_interpreter_that_sees_one_device(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch, visible: str | None, seen: set[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    if visible is None:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    else:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    plan = make_plan([{"shows": "CUDA_VISIBLE_DEVICES", "seconds": 0.05}] * 4) | {"device": "cuda"}
+    run = Run(study, plan, "auto")
+    assert run.of(SweepStarted)[0].slots == 2
+    assert_exactly_once(study, plan)
+    shown = {folder.attempt(1).log.read_text().splitlines()[2] for folder in study.trials()}
+    assert shown == {f"CUDA_VISIBLE_DEVICES={device}, device=cuda" for device in seen}
+    assert {parent for folder in study.trials() for parent in parents(folder)} == {os.getpid()}
 
 
 def test_workers_bring_in_plugin_files(study: StudyFolder, tmp_path: Path) -> None:

@@ -1,0 +1,275 @@
+"""Shows a sweep while it runs: a live view in a terminal, plain lines with times in a pipe."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from ablate.sweep.events import (
+    Beat,
+    Counts,
+    Event,
+    Failure,
+    Outcome,
+    Reconciled,
+    Stopping,
+    SweepEnded,
+    SweepStarted,
+    TrialEnded,
+    TrialProgress,
+    TrialStarted,
+    WorkerLost,
+)
+
+HEARTBEAT = 60.0
+"""Seconds without a line in a pipe after which one says that all is well."""
+REFRESH = 0.1
+"""Seconds between two drawings of the live view."""
+BAR = 16
+"""Columns of a progress bar."""
+NOTHING = Counts(planned=0, complete=0, diverged=0, failed=0, running=0, waiting=0)
+
+
+class Progress:
+    """Takes a sweep's events and shows them on standard error; results never go there, nor progress to standard output.
+
+    Use it as a context: ``with Progress() as progress: sweep(..., on_event=progress)``.
+    """
+
+    def __init__(self, console: Console | None = None, *, live: bool | None = None) -> None:
+        """Show on ``console``; ``live`` if that is a terminal that can move its cursor, unless it is said."""
+        self._console = console or Console(file=sys.stderr)
+        if live is None:
+            # Not is_terminal, which FORCE_COLOR sets too: colours are welcome in a pipe, a moving cursor is not.
+            live = self._console.file.isatty() and not self._console.is_dumb_terminal
+        self._view = _View()
+        self._live = (
+            Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False) if live else None
+        )
+        self._drawn = self._spoken = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Start the live view, if there is one."""
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give the terminal back, whatever happened."""
+        if self._live:
+            self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        self._view.take(event)
+        if isinstance(event, SweepEnded):
+            if self._live:
+                self._live.update("", refresh=True)
+            for line in _summary(event):
+                self._print(line)
+            return
+        if lines := self._view.lines(event, every=not self._live):
+            self._say(lines)
+        elif not self._live and isinstance(event, Beat) and time.monotonic() - self._spoken >= HEARTBEAT:
+            self._say([self._view.totals()])
+        if self._live and time.monotonic() - self._drawn >= REFRESH:
+            self._drawn = time.monotonic()
+            self._live.update(self._view.drawing(), refresh=True)
+
+    def _say(self, lines: list[str]) -> None:
+        self._spoken = time.monotonic()
+        clock = time.strftime("%H:%M:%S")
+        for number, line in enumerate(lines):
+            self._print(f"{clock if number == 0 else ' ' * len(clock)}  {line}")
+
+    def _print(self, line: str) -> None:
+        # As text, so that brackets in a level or a log are no markup; whole, since a pipe has no width.
+        self._console.print(Text(line), soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A trial that runs."""
+
+    arm: str
+    seed: int
+    attempt: int
+    step: int = 0
+    steps: int = 0
+    loss: float | None = None
+    tokens_per_second: float | None = None
+
+    @property
+    def fraction(self) -> float:
+        return self.step / self.steps if self.steps else 0.0
+
+
+class _View:
+    """What is known of the sweep from its events."""
+
+    def __init__(self) -> None:
+        self._counts = NOTHING
+        self._rows: dict[int, _Row] = {}
+        self._slots = 0
+        self._metric = ""
+        self._to_run = 0
+        self._ended = 0
+        self._began: float | None = None
+
+    def take(self, event: Event) -> None:
+        """Learn from an event."""
+        match event:
+            case SweepStarted():
+                self._counts, self._to_run = event.counts, event.to_run
+                self._slots, self._metric = event.slots, event.metric
+            case TrialStarted():
+                self._rows[event.slot] = _Row(event.arm, event.seed, event.attempt)
+                self._count(waiting=-1, running=1)
+            case TrialProgress():
+                self._began = self._began or time.monotonic()
+                self._rows[event.slot] = replace(
+                    self._rows[event.slot],
+                    step=event.step,
+                    steps=event.steps,
+                    loss=event.loss,
+                    tokens_per_second=event.tokens_per_second,
+                )
+            case TrialEnded():
+                self._rows.pop(event.slot, None)
+                self._ended += 1
+                self._count(running=-1, **{event.end: 1})
+            case WorkerLost(again=True):
+                self._rows.pop(event.slot, None)
+                self._count(running=-1, waiting=1)
+            case Beat():
+                self._counts = event.counts
+
+    def _count(self, **changes: int) -> None:
+        self._counts = replace(self._counts, **{name: getattr(self._counts, name) + by for name, by in changes.items()})
+
+    def lines(self, event: Event, *, every: bool) -> list[str]:
+        """What is to be said of an event; ``every`` if nothing else shows what a live view does."""
+        match event:
+            case SweepStarted() if every:
+                lines = [f"{_standing(event.counts)}; {event.to_run} to run, {event.slots} at once"]
+            case Reconciled():
+                where = f"trial {event.trial}" if event.trial else "the study"
+                lines = [f"put right: {where}: {event.difference}"]
+            case TrialEnded() if every or event.end != "complete":
+                lines = self._end(event)
+            case WorkerLost(again=True):
+                who = f"{event.arm}, seed {event.seed}"
+                lines = [f"{who}: its worker ended ({event.cause}); it goes on in a new attempt"]
+            case Stopping():
+                lines = [f"{event.signal}: running trials write a checkpoint; a second signal ends at once"]
+            case _:
+                lines = []
+        return lines
+
+    def _end(self, event: TrialEnded) -> list[str]:
+        counts = self._counts
+        who = f"[{counts.done + counts.failed}/{counts.planned}] {event.arm}, seed {event.seed}"
+        if event.end == "failed":
+            tail = event.failure.log_tail if event.failure else ()
+            return [f"{who}: failed: {event.reason}", *(f"  | {_clean(line)}" for line in tail)]
+        if event.end == "diverged":
+            return [f"{who}: diverged, {event.reason}"]
+        value = "no value" if event.value is None else f"{event.value:.4g}"
+        return [f"{who}: {self._metric} {value} after {_span(event.seconds)}"]
+
+    def totals(self) -> str:
+        """One line on where everything stands."""
+        counts = self._counts
+        parts = [
+            f"{counts.done}/{counts.planned} done",
+            f"{counts.diverged} diverged",
+            f"{counts.failed} failed",
+            f"{counts.running} running",
+        ]
+        if (left := self._left()) is not None:
+            parts.append(f"about {_span(left)} left")
+        return ", ".join(parts)
+
+    def drawing(self) -> Group:
+        """The live view: a row for each place that runs trials, and the totals."""
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True, overflow="ellipsis", max_width=44)
+        table.add_column(no_wrap=True, min_width=7)
+        table.add_column()
+        for width in (9, 11, 10):  # steps, loss, speed: in a narrow window it is the arm's name that gives way
+            table.add_column(no_wrap=True, justify="right", min_width=width)
+        for slot in range(self._slots):
+            row = self._rows.get(slot)
+            if row is None:
+                table.add_row(Text("idle", style="dim"))
+                continue
+            again = f" (attempt {row.attempt})" if row.attempt > 1 else ""
+            table.add_row(
+                Text(row.arm, style="bold"),
+                f"seed {row.seed}{again}",
+                ProgressBar(total=row.steps or 1, completed=row.step, width=BAR),
+                f"{row.step}/{row.steps}" if row.steps else "starting",
+                "" if row.loss is None else f"loss {row.loss:.4f}",
+                "" if row.tokens_per_second is None else f"{row.tokens_per_second:,.0f} tok/s",
+            )
+        return Group(table, Text(self.totals()))
+
+    def _left(self) -> float | None:
+        """Seconds until this call is through, at the pace so far; None before there is one."""
+        work = self._ended + sum(row.fraction for row in self._rows.values())
+        if self._began is None or work <= 0:
+            return None
+        return (time.monotonic() - self._began) * max(0.0, self._to_run - work) / work
+
+
+def _standing(counts: Counts) -> str:
+    parts = [f"{counts.complete} complete", f"{counts.diverged} diverged", f"{counts.failed} failed"]
+    return f"{counts.planned} trials: {', '.join(parts)}"
+
+
+def _summary(event: SweepEnded) -> list[str]:
+    outcome = event.outcome
+    waiting = f", {outcome.counts.waiting} waiting" if outcome.counts.waiting else ""
+    lines = [_standing(outcome.counts) + waiting]
+    if event.interrupted:
+        lines.append("interrupted; the same command goes on from here")
+    return lines + _failures(outcome)
+
+
+def _failures(outcome: Outcome) -> list[str]:
+    if not outcome.failures:
+        return []
+    lines = [f"  failed: {_failure(failure)}" for failure in outcome.failures]
+    return [*lines, "  = help: `--retry failed` runs them again; every attempt is kept"]
+
+
+def _failure(failure: Failure) -> str:
+    return f"{failure.arm}, seed {failure.seed}: {_clean(failure.error)}\n          {failure.log}"
+
+
+def _span(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def _clean(line: str) -> str:
+    """Without what would move the cursor or colour the terminal: a log may hold anything."""
+    return re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]", "", line.rpartition("\r")[2])

@@ -1,0 +1,114 @@
+"""The first screen: what the study found, in sentences and as the rows of the forest plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ablate.analysis.verdict import Verdict
+from ablate.records.frames import spelled
+from ablate.reporting.effects import TONES, rows_of, text_of
+from ablate.reporting.factors import level_means
+from ablate.reporting.figures.forest import Row, beyond
+from ablate.reporting.numbers import missing, plain
+from ablate.reporting.palette import Look, look
+from ablate.reporting.study import Study
+
+MOST_SHOWN = 12
+"""With more verdicts than these, the rest waits behind a line to open."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One verdict in words: the name that it begins with, and the rest."""
+
+    name: str
+    before: str
+    after: str
+    tone: str
+
+
+def shown(sentences: Sequence[Sentence]) -> int:
+    """How many sentences the page shows at once."""
+    return len(sentences) if len(sentences) <= MOST_SHOWN else MOST_SHOWN - 2
+
+
+def sentences(study: Study, *kinds: str) -> list[Sentence]:
+    """The verdicts of these kinds as sentences, worst first."""
+    return [_sentence(verdict) for verdict in study.results.verdicts() if verdict.kind in kinds]
+
+
+def _sentence(verdict: Verdict) -> Sentence:
+    name, text = plain(verdict.name), plain(verdict.sentence)
+    before, found, after = text.partition(name)
+    if not found:
+        name, before, after = "", text, ""
+    return Sentence(name, before, after, TONES[verdict.word])
+
+
+def forest_caption(study: Study, rows: Sequence[Row]) -> str:
+    """What the forest plot shows, and what is special in this one."""
+    against = "reference level of its factor" if study.factorial else "baseline"
+    parts = [f"Difference to the {against}, paired by seed: mean, simultaneous 95% interval, a faint dot for each seed"]
+    if any(row.diverged for row in rows):
+        parts.append(", and on the right how many diverged (✕)")
+    parts.append(".")
+    if beyond(study, rows):
+        parts.append(" Arrows point to what is beyond the axis.")
+    if any(row.pale and row.effect is not None for row in rows):
+        parts.append(" Pale rows are not comparable: their numbers are of the seeds that finished alone.")
+    return "".join(parts)
+
+
+def forest_rows(study: Study) -> list[Row]:
+    """The rows of the forest plot in the order of the sentences; simple effects under the main effect they refine."""
+    verdicts = study.results.verdicts()
+    if not study.factorial:
+        effects = study.effects
+        return [_arm_row(study, effects.loc[verdict.arm]) for verdict in verdicts if verdict.arm in effects.index]
+    main = {row["name"]: row for row in rows_of(study.results.main_effects())}
+    simple = {row["name"]: row for row in rows_of(study.results.simple_effects())}
+    judged = [row for row in simple.values() if row["judged"]]
+    rows: list[Row] = []
+    for verdict in verdicts:
+        if verdict.kind != "main effect":
+            continue
+        row = main[verdict.name]
+        style = look(1 + [factor["name"] for factor in study.plan["factors"]].index(row["factor"]))
+        rows.append(_level_row(study, row, plain(row["name"]), style))
+        for part in judged:
+            if (part["factor"], spelled(part["level"])) == (row["factor"], spelled(row["level"])):
+                where = f"at {plain(part['name']).split(' at ', 1)[-1]}"
+                rows.append(_level_row(study, part, where, style, indent=True))
+    return rows
+
+
+def _arm_row(study: Study, row: Any) -> Row:
+    arm = study.by_id[row["arm"]]
+    differences = (study.values[arm.id] - study.values[study.baseline.id]).dropna()
+    return Row(arm.label, arm.look, *_estimate(row), seeds=differences.tolist(), diverged=int(row["diverged"]),
+               text=text_of(study, dict(row)), pale=row["verdict"] == "not comparable")  # fmt: skip
+
+
+def _level_row(study: Study, row: Any, name: str, style: Look, *, indent: bool = False) -> Row:
+    return Row(name, style, *_estimate(row), seeds=_differences(study, row), diverged=int(row["diverged"]),
+               text=text_of(study, row), indent=indent, pale=row["verdict"] == "not comparable")  # fmt: skip
+
+
+def _estimate(row: Any) -> tuple[float | None, float | None, float | None]:
+    effect, low, high = (None if missing(row[key]) else float(row[key]) for key in ("effect", "low", "high"))
+    return effect, low, high
+
+
+def _differences(study: Study, row: Any) -> list[float]:
+    """Each seed's own effect of a level; nothing where cells had to be left out, since the dots would be of others."""
+    if row["left_out"]:
+        return []
+    level, against = spelled(row["level"]), spelled(row["against"])
+    if "at_factor" in row:
+        at = spelled(row["at_level"])
+        means = level_means(study, [row["factor"], row["at_factor"]])
+        return [] if means.empty else (means[(level, at)] - means[(against, at)]).tolist()
+    means = level_means(study, [row["factor"]])
+    return [] if means.empty else (means[level] - means[against]).tolist()

@@ -1,0 +1,60 @@
+"""Seed by seed: what each arm did to each seed, against the same seed's baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+from ablate.reporting.figures.forest import far_away
+from ablate.reporting.layout import SMALL, Margins, few_ticks, heading, panels
+from ablate.reporting.palette import BASELINE, GROUND, INK
+from ablate.reporting.study import Arm, Study
+from ablate.reporting.svg import drawn
+
+
+@drawn
+def seed_lines(study: Study, arms: Sequence[Arm]) -> Figure:
+    """A panel an arm: a line a seed from its baseline to the arm; a seed that diverged ends in a cross on top.
+
+    All panels share one scale but those of effects so large that they would flatten the rest; these say so.
+    """
+    values = study.values
+    base = values[study.baseline.id]
+    reach = {arm.id: float((values[arm.id] - base).abs().max()) for arm in arms}
+    edge = far_away(list(reach.values()), 2 * study.smallest)
+    near = values[[study.baseline.id, *(arm.id for arm in arms if not reach[arm.id] > edge)]]
+    shared = _limits(near.to_numpy(dtype=float))
+    columns = min(5, len(arms))
+    figure, all_axes = panels(len(arms), columns, (1120 / 5 - 70, 190), Margins(52, 18, 44, 26))
+    for axes, arm in zip(all_axes, arms, strict=True):
+        far = reach[arm.id] > edge
+        low, high = _limits(values[[study.baseline.id, arm.id]].to_numpy(dtype=float)) if far else shared
+        axes.set(xlim=(-0.22, 1.22), ylim=(low, high))
+        both = values[[study.baseline.id, arm.id]].dropna()
+        for start, end in both.to_numpy(dtype=float):
+            axes.plot([0, 1], [start, end], color=arm.look.colour, lw=1.2, alpha=0.55)
+        axes.plot(np.zeros(len(both)), both.iloc[:, 0], "o", color=BASELINE, ms=6, mec=GROUND, mew=0.7)
+        axes.plot(np.ones(len(both)), both.iloc[:, 1], arm.look.marker, color=arm.look.colour,
+                  ms=arm.look.size(6.5), mec=GROUND, mew=0.7)  # fmt: skip
+        lost = study.diverged(arm)
+        if lost:
+            axes.annotate(f"✕ {lost} diverged", (1, 1), xytext=(0, -4), xycoords="axes fraction",
+                          textcoords="offset pixels", ha="right", va="top", fontsize=SMALL, color=INK)  # fmt: skip
+        axes.set_xticks([0, 1], ["baseline", "arm"])
+        axes.grid(axis="x", visible=False)
+        few_ticks(axes, y=5)
+        own = " · own scale" if far else ""
+        heading(axes, arm.label, f"{study.metric_and_unit}{own}")
+    return figure
+
+
+def _limits(values: npt.NDArray[np.float64]) -> tuple[float, float]:
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
+        return 0.0, 1.0
+    low, high = float(finite.min()), float(finite.max())
+    room = 0.08 * (high - low) or 0.05 * (abs(high) or 1)
+    return low - room, high + room

@@ -1,0 +1,109 @@
+"""How to make the study again, and by which rules its figures were made."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ablate.records.layout import StudyFolder, read_json
+from ablate.reporting.numbers import big, plain, whole
+from ablate.reporting.privacy import redact
+from ablate.reporting.study import Study
+from ablate.reporting.tables import Column, Table
+
+
+def facts(study: Study) -> list[tuple[str, str]]:
+    """What was run, with what, as pairs of a name and a value."""
+    plan, trials = study.plan, study.trials
+    git = plan["git"]
+    dirty = " (with uncommitted changes)" if git and git["dirty"] else ""
+    seconds = trials["seconds"].sum()
+    known = sorted(plan["data"]["facts"].items())
+    return [
+        ("design", str(plan["design"]).replace("_", " ")),
+        ("arms", str(len(plan["arms"]))),
+        ("seeds", ", ".join(map(str, plan["seeds"]))),
+        ("steps", f"{plan['budget']['steps']:,} of {plan['arms'][0]['tokens']:,} tokens"),
+        ("training time", f"{seconds / 3600:.2f} h in all" if seconds >= 3600 else f"{seconds / 60:.1f} min in all"),
+        ("device", f"{plan['device']}, {plan['precision']}, {plan['threads']} "
+                   f"{'thread' if plan['threads'] == 1 else 'threads'} a worker"),
+        ("vocabulary", f"{plan['vocabulary']:,}"),
+        ("data hash", str(plan["data"]["hash"])),
+        *((f"data: {plain(key).replace('_', ' ')}", f"{value:g}") for key, value in known),
+        ("plan hash", str(plan["hash"])),
+        ("git", f"{git['commit']}{dirty}" if git else "no repository"),
+        ("divergence rule", _divergence(plan["diverged"])),
+    ]  # fmt: skip
+
+
+def _divergence(rule: dict[str, Any]) -> str:
+    parts = []
+    if rule.get("nonfinite"):
+        parts.append("a loss or gradient that is NaN or infinite")
+    if (limit := rule.get("loss_above_initial")) is not None:
+        parts.append(f"a training loss more than {limit:g} above its value at the start for {rule['patience']} steps")
+    return ", or ".join(parts) or "none"
+
+
+def versions(study: Study) -> list[tuple[str, str]]:
+    """The software that the trials were run with, each with every version that a record names."""
+    files = StudyFolder(study.results.folder)
+    found: dict[str, set[str]] = {}
+    for id in study.trials.loc[study.trials["end"].isin(("complete", "diverged")), "trial"]:
+        for name, version in read_json(files.trial(id).result).get("versions", {}).items():
+            found.setdefault(str(name), set()).add(str(version))
+    return [(name, ", ".join(sorted(found[name]))) for name in sorted(found)]
+
+
+def components(study: Study) -> Table:
+    """Every component that the study is made of, with where it came from and the hash of its source."""
+    columns = [
+        Column("slot", "slot", numeric=False),
+        Column("kind", "kind", numeric=False),
+        Column("origin", "origin", numeric=False),
+        Column("version", "version"),
+        Column("source", "source hash", numeric=False),
+    ]
+    keys = [column.key for column in columns]
+    return Table(columns, [{key: plain(str(entry[key])) for key in keys} for entry in study.plan["components"]])
+
+
+def arms(study: Study) -> Table:
+    """Every arm's size and identity."""
+    columns = [
+        Column("name", "arm", numeric=False),
+        Column("parameters", "parameters"),
+        Column("non_embedding", "without embeddings"),
+        Column("flops", "training FLOPs a step"),
+        Column("tokens", "tokens a step"),
+        Column("id", "identity", numeric=False),
+    ]
+    records = [
+        {
+            "name": plain(arm["name"]), "parameters": whole(arm["parameters"]["total"]),
+            "non_embedding": whole(arm["parameters"]["non_embedding"]), "flops": big(arm["flops"]),
+            "tokens": whole(arm["tokens"]), "id": arm["id"],
+        }
+        for arm in study.plan["arms"]
+    ]  # fmt: skip
+    return Table(columns, records)
+
+
+def yaml(study: Study) -> str:
+    """The experiment as it was written, with paths cut; "" where the file is gone."""
+    path = StudyFolder(study.results.folder).experiment
+    return redact(path.read_text(encoding="utf-8", errors="replace")).rstrip() if path.is_file() else ""
+
+
+def baseline_config(study: Study) -> str:
+    """The baseline with every option spelled out."""
+    arm = next(arm for arm in study.plan["arms"] if arm["id"] == study.plan["baseline"])
+    return redact(json.dumps(arm["config"], indent=2, ensure_ascii=False))
+
+
+def rest_of_plan(study: Study) -> str:
+    """The plan without what is shown elsewhere, and without the folder, which is nobody's business."""
+    elsewhere = ("arms", "trials", "components", "folder")
+    plan = {key: value for key, value in study.plan.items() if key not in elsewhere}
+    plan["arms"] = [{"id": arm["id"], "name": arm["name"], "levels": arm["levels"]} for arm in study.plan["arms"]]
+    return redact(json.dumps(plan, indent=1, ensure_ascii=False))

@@ -1,0 +1,76 @@
+"""The tables of the section on stability."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ablate.reporting.effects import named
+from ablate.reporting.numbers import digits, fixed, whole
+from ablate.reporting.study import Study
+from ablate.reporting.tables import Column, Table
+
+
+def spikes(study: Study) -> pd.DataFrame:
+    """One row for each step at which a trial's training loss spiked: arm, seed, step."""
+    courses = study.results.courses()
+    rows = courses.explode("spike_steps").dropna(subset=["spike_steps"])
+    return pd.DataFrame({"arm": rows["arm"], "seed": rows["seed"], "step": rows["spike_steps"].astype(int)})
+
+
+def spike_rule(study: Study) -> str:
+    """The rule that calls a step a spike, by its name."""
+    rules = sorted({rule for rule in study.results.courses()["spike_rule"] if rule})
+    return " and ".join(rules)
+
+
+def by_arm(study: Study) -> Table:
+    """How each arm's runs went: spikes, clipped steps, divergence, the largest logit."""
+    courses = study.results.courses()
+    logits = study.probe("max_logit").groupby("arm")["value"].max()
+    records = []
+    for arm in study.arms:
+        mine = courses[courses["arm"] == arm.id]
+        ended = study.trials[(study.trials["arm"] == arm.id) & (study.trials["attempt"].notna())]
+        words = mine["course"].value_counts()
+        records.append(
+            {
+                "name": arm.label, "look": arm.look, "runs": whole(len(mine)),
+                "ok": whole(words.get("ok", 0)), "diverged": whole(study.diverged(arm)),
+                "stuck": whole(words.get("stuck", 0)),
+                "spiked": whole(mine["spike_steps"].map(len).gt(0).sum()),
+                "spike_score": digits(100 * mine["spike_score"].mean(), 2),
+                "clip_rate": fixed(100 * ended["clip_rate"].mean(), 0),
+                "max_logit": digits(logits.get(arm.id), 3),
+            }
+        )  # fmt: skip
+    columns = [
+        Column("name", "arm", numeric=False, adorn=named),
+        Column("runs", "runs"),
+        Column("ok", "nothing to remark"),
+        Column("diverged", "diverged"),
+        Column("stuck", "stuck"),
+        Column("spiked", "with loss spikes"),
+        Column("spike_score", "spikes", unit="% of steps"),
+        Column("clip_rate", "clipped", unit="% of steps"),
+        Column("max_logit", "largest logit", unit="of all seeds and steps"),
+    ]
+    return Table(columns, records, pinned=1)
+
+
+def diverged(study: Study) -> Table:
+    """Every run that diverged, with the rule that struck and the first bad step."""
+    rows = study.trials[study.trials["end"] == "diverged"]
+    records = [
+        {
+            "name": study.by_id[row["arm"]].label, "look": study.by_id[row["arm"]].look, "seed": whole(row["seed"]),
+            "rule": row["rule"].replace("_", " "), "bad_step": whole(row["bad_step"]),
+        }
+        for row in rows.to_dict("records")
+    ]  # fmt: skip
+    columns = [
+        Column("name", "arm", numeric=False, adorn=named),
+        Column("seed", "seed"),
+        Column("rule", "rule", numeric=False),
+        Column("bad_step", "first bad step"),
+    ]
+    return Table(columns, records)

@@ -1,0 +1,162 @@
+"""What every part of the report needs of a study: its arms as they are drawn, and its frames, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from ablate.analysis.results import Results
+from ablate.records.frames import spelled
+from ablate.reporting.numbers import decimals, plain
+from ablate.reporting.palette import Look, look
+
+MOST_ARMS = 24
+"""A figure that draws every arm draws no more than these."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm as the report shows it."""
+
+    id: str
+    name: str
+    """As the plan calls it, safe to show."""
+    label: str
+    """Short, for figures: the levels in which it differs from the baseline."""
+    levels: Mapping[str, Any]
+    look: Look
+    baseline: bool
+    parameters: int
+    tokens: int
+    """Tokens a step."""
+
+
+class Study:
+    """A study's results with what the figures and tables share."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self.plan: Mapping[str, Any] = results.plan
+        objective = self.plan["objective"]
+        self.metric: str = objective["metric"]
+        self.smallest: float = float(objective["smallest_effect"])
+        self.places = decimals(self.smallest)
+        self.worse = 1 if objective["goal"] == "min" else -1
+        """Sign of an effect that is for the worse."""
+        self.steps = int(self.plan["budget"]["steps"])
+
+    @property
+    def factorial(self) -> bool:
+        """Whether the arms are all combinations of the factors' levels."""
+        return bool(self.plan["design"] == "full")
+
+    @property
+    def unit(self) -> str:
+        """The objective's unit; "" where it has none."""
+        return plain(self.plan["units"].get(self.metric, ""))
+
+    @property
+    def metric_and_unit(self) -> str:
+        """The objective for an axis, as ``val/loss (nats)``."""
+        return f"{plain(self.metric)} ({self.unit})" if self.unit else plain(self.metric)
+
+    @cached_property
+    def arms(self) -> Sequence[Arm]:
+        """Every arm in the plan's order, the baseline first."""
+        base = self.plan["arms"][0]
+        return [self._arm(index, arm, base["levels"]) for index, arm in enumerate(self.plan["arms"])]
+
+    def _arm(self, index: int, arm: Mapping[str, Any], base: Mapping[str, Any]) -> Arm:
+        order = [factor["name"] for factor in self.plan["factors"] if factor["name"] in arm["levels"]]
+        changed = [key for key in order if spelled(arm["levels"][key]) != spelled(base.get(key))]
+        named = plain(", ".join(f"{key}={spelled(arm['levels'][key])}" for key in changed))
+        short = self.factorial and named and index > 0
+        return Arm(
+            id=arm["id"],
+            name=plain(arm["name"]),
+            label=named if short else plain(arm["name"]),
+            levels=arm["levels"],
+            look=look(index),
+            baseline=arm["id"] == self.plan["baseline"],
+            parameters=int(arm["parameters"]["total"]),
+            tokens=int(arm["tokens"]),
+        )
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Arm]:
+        """Each arm by its identity."""
+        return {arm.id: arm for arm in self.arms}
+
+    @property
+    def baseline(self) -> Arm:
+        """The arm that all others are compared with."""
+        return self.by_id[self.plan["baseline"]]
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """One row a planned trial."""
+        return self.results.trials()
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        """Every value of every curve."""
+        return _keyed(self.results.curves())
+
+    @cached_property
+    def probes(self) -> pd.DataFrame:
+        """Every probe's reading."""
+        return _keyed(self.results.probes())
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """One row an arm, by its identity."""
+        return self.results.effects().set_index("arm", drop=False)
+
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """The objective by seed (rows) and arm (columns, all of the plan's); NaN where a trial has no value."""
+        done = self.trials[self.trials["end"] == "complete"]
+        wide = done.pivot(index="seed", columns="arm", values=self.metric)
+        return wide.reindex(index=sorted(self.plan["seeds"]), columns=[arm.id for arm in self.arms])
+
+    def diverged(self, arm: Arm) -> int:
+        """How many of an arm's seeds diverged."""
+        return int(((self.trials["arm"] == arm.id) & (self.trials["end"] == "diverged")).sum())
+
+    def curve(self, metric: str) -> pd.DataFrame:
+        """The rows of one curve."""
+        return self.curves[self.curves["metric"] == metric]
+
+    def probe(self, metric: str) -> pd.DataFrame:
+        """The rows of one probe's metric."""
+        return self.probes[self.probes["metric"] == metric]
+
+    def chosen(self, frame: pd.DataFrame | None = None) -> tuple[list[Arm], str]:
+        """The arms that a figure of many shows: all of a frame's, or the baseline and those of the largest effects.
+
+        Returns:
+            The arms in the plan's order, and a sentence that says what was left out, or "".
+        """
+        arms = self.arms if frame is None else self.measured(frame)
+        if len(arms) <= MOST_ARMS:
+            return list(arms), ""
+        sizes = self.effects["effect"].abs().fillna(float("inf"))
+        largest = sorted((arm for arm in arms if not arm.baseline), key=lambda arm: -sizes[arm.id])[: MOST_ARMS - 1]
+        kept = {arm.id for arm in largest} | {self.baseline.id}
+        return [arm for arm in arms if arm.id in kept], (
+            f"Shown are the baseline and the {MOST_ARMS - 1} arms of the largest effects, of {len(arms)} arms."
+        )
+
+    def measured(self, frame: pd.DataFrame) -> list[Arm]:
+        """The arms that a frame has rows of, in the plan's order."""
+        there = set(frame["arm"])
+        return [arm for arm in self.arms if arm.id in there]
+
+
+def _keyed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Categories as plain text: grouping by a category makes rows for arms that have none."""
+    return frame.assign(arm=frame["arm"].astype(str), metric=frame["metric"].astype(str))

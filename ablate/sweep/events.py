@@ -1,0 +1,166 @@
+"""What happens in a sweep, as values: what progress, notebooks and tests look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Where the planned trials stand; every one of them is counted once."""
+
+    planned: int
+    complete: int
+    diverged: int
+    failed: int
+    running: int
+    waiting: int
+
+    @property
+    def done(self) -> int:
+        """Trials that have a sealed result."""
+        return self.complete + self.diverged
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trial without a result, and what is known of why."""
+
+    trial: str
+    arm: str
+    """The arm's name."""
+    seed: int
+    attempt: int
+    error: str
+    """One line."""
+    log: Path
+    """What the attempt printed, whole."""
+    log_tail: tuple[str, ...]
+    """The last lines of it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a sweep stands when it returns."""
+
+    counts: Counts
+    failures: tuple[Failure, ...]
+    """All failed trials of the plan, those of earlier runs too."""
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 if trials failed; a diverged trial is a result."""
+        return 1 if self.failures else 0
+
+
+@dataclass(frozen=True)
+class SweepStarted:
+    """The study is open; ``counts`` is what earlier runs left."""
+
+    counts: Counts
+    to_run: int
+    """How many trials this call starts, if nothing stops it."""
+    slots: int
+    """How many run at once."""
+    metric: str
+    """The objective's name, whose values the trials' ends carry."""
+
+
+@dataclass(frozen=True)
+class Reconciled:
+    """The folders and their index differed, and the index (or a damaged record) was put right."""
+
+    trial: str | None
+    """None if it concerns the study as a whole."""
+    difference: str
+
+
+@dataclass(frozen=True)
+class TrialStarted:
+    """An attempt was handed to a worker."""
+
+    trial: str
+    arm: str
+    seed: int
+    attempt: int
+    slot: int
+    """Which of the places that run trials, from 0; free again when the trial ends or its worker is lost."""
+
+
+@dataclass(frozen=True)
+class TrialProgress:
+    """How far a running trial has come."""
+
+    trial: str
+    slot: int
+    step: int
+    steps: int
+    loss: float
+    tokens_per_second: float
+
+
+@dataclass(frozen=True)
+class TrialEnded:
+    """A trial has ended: ``complete`` or ``diverged`` for good, ``failed`` until it is retried."""
+
+    trial: str
+    arm: str
+    seed: int
+    attempt: int
+    slot: int
+    end: str
+    value: float | None
+    """The objective's value of a complete trial."""
+    reason: str | None
+    """Why it diverged or failed, in one line."""
+    seconds: float
+    """Since it was handed out."""
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class WorkerLost:
+    """A worker ended under its trial, which goes on in a new attempt if ``again``, and otherwise has failed."""
+
+    trial: str
+    arm: str
+    seed: int
+    attempt: int
+    slot: int
+    cause: str
+    """The signal's name, as ``SIGKILL``, or the exit code."""
+    again: bool
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """A signal came: running trials write a checkpoint, and then the sweep ends."""
+
+    signal: str
+
+
+@dataclass(frozen=True)
+class Beat:
+    """Said once a second, so that a consumer needs no clock and no thread of its own."""
+
+    counts: Counts
+
+
+@dataclass(frozen=True)
+class SweepEnded:
+    """The last event of every sweep that was not stopped at once."""
+
+    outcome: Outcome
+    interrupted: bool
+
+
+Event = (
+    SweepStarted | Reconciled | TrialStarted | TrialProgress | TrialEnded | WorkerLost | Stopping | Beat | SweepEnded
+)
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal ended the sweep; the same call goes on from where it was."""
+
+    exit_code = 130

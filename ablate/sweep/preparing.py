@@ -1,0 +1,91 @@
+"""What is written before an attempt starts: the plan, the trial's configuration, the attempt's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ablate.records.layout import AttemptFolder, StudyFolder, TrialFolder, read_json
+from ablate.records.sealing import replacing, write_json
+from ablate.sweep.index import Label
+
+CHECKPOINT_SECONDS = 30.0
+"""What a plan without a word on it means."""
+
+
+class Configs:
+    """The configuration of every planned trial, as its ``config.json`` has it; made when it is asked for."""
+
+    def __init__(self, plan: Mapping[str, Any]) -> None:
+        """Take them from this plan."""
+        self._plan = plan
+        self._arms = {arm["id"]: arm for arm in plan["arms"]}
+        self._trials = {trial["id"]: trial for trial in plan["trials"]}
+
+    def labels(self) -> Iterator[Label]:
+        """What each planned trial is called, in the plan's order."""
+        for id, trial in self._trials.items():
+            arm = self._arms[trial["arm"]]
+            yield Label(id, arm["name"], trial["seed"], arm["levels"])
+
+    def __getitem__(self, id: str) -> dict[str, Any]:
+        """The configuration of the trial with this identity."""
+        plan, trial = self._plan, self._trials[id]
+        arm = self._arms[trial["arm"]]
+        return {
+            "trial": id,
+            "arm": arm["id"],
+            "arm_name": arm["name"],
+            "levels": arm["levels"],
+            "seed": trial["seed"],
+            "config": {
+                **arm["config"],
+                "steps": plan["budget"]["steps"],
+                "diverged": plan["diverged"],
+                "precision": plan["precision"],
+                "threads": plan["threads"],
+            },
+            "observe": {
+                "evaluations": plan["budget"]["evaluations"],
+                "checkpoint_seconds": plan["budget"].get("checkpoint_seconds", CHECKPOINT_SECONDS),
+                "probes": plan["probes"],
+            },
+            "components": plan["components"],
+            "data": arm.get("data", plan["data"]),
+            "folder": plan.get("folder", "."),
+        }
+
+
+def write_plan(study: StudyFolder, plan: Mapping[str, Any], source: str | None) -> None:
+    """Keep the plan, and the text that it was made from, with the study."""
+    if source is not None:
+        with replacing(study.experiment) as temporary:
+            temporary.write_text(source, encoding="utf-8")
+    if not _holds(study.plan, plan):
+        write_json(study.plan, plan)
+
+
+def write_config(folder: TrialFolder, config: Mapping[str, Any]) -> None:
+    """Make the trial's folder, and write the configuration if it is not there yet.
+
+    What is not part of a trial's identity, as its arm's name, may have changed since an earlier attempt.
+    """
+    folder.path.mkdir(parents=True, exist_ok=True)
+    if not _holds(folder.config, config):
+        write_json(folder.config, config)
+
+
+def next_attempt(folder: TrialFolder) -> AttemptFolder:
+    """Make the folder of the trial's next attempt."""
+    attempts = folder.attempts()
+    attempt = folder.attempt(attempts[-1].number + 1 if attempts else 1)
+    attempt.path.mkdir()
+    return attempt
+
+
+def _holds(path: Path, value: Mapping[str, Any]) -> bool:
+    try:
+        return read_json(path) == value
+    except (OSError, ValueError):
+        return False

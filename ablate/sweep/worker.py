@@ -1,0 +1,229 @@
+"""A worker: one process that lives as long as the sweep and runs one trial after another."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import fcntl
+import functools
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ablate.records.layout import AttemptFolder, TrialFolder
+from ablate.records.sealing import seal
+from ablate.registry import Registry
+from ablate.slots import Advanced, Ended, Job
+from ablate.sweep.lifeline import Line, die_with_parent
+from ablate.sweep.lock import now
+
+LISTEN = 0.02
+"""Seconds between two looks at the line while a trial runs."""
+REPORT = 0.2
+"""Seconds between two reports of progress."""
+PATIENCE = 30.0
+"""Seconds to wait for an earlier process that still ends in this trial's folder."""
+
+Train = Callable[..., str]
+
+
+def trainer(name: str) -> Train:
+    """The function that ``module:function`` names."""
+    module, _, function = name.partition(":")
+    train: Train = getattr(import_module(module), function)
+    return train
+
+
+def preload(name: str) -> None:
+    """Import the trainer's module and what that module knows will be needed later."""
+    module = import_module(name.partition(":")[0])
+    getattr(module, "preload", lambda: None)()
+
+
+class Worker:
+    """Serves one driver: takes jobs from the line, one at a time, and reports."""
+
+    def __init__(self, line: Line) -> None:
+        """Take over the worker's end of the connection with the driver."""
+        self._line = line
+        self._inbox: deque[dict[str, Any]] = deque()
+        self._stopped = False
+        self._listened = 0.0
+        self._reported = 0.0
+
+    def serve(self) -> None:
+        """Run jobs until the driver hangs up, or until one fails."""
+        # The terminal's Ctrl-C is the driver's to answer. SIGTERM of a batch system, which reaches every process,
+        # means what the driver's stop means; a hang-up reaches us through the driver.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, self._terminate)
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # what a killed process printed counts
+        faulthandler.enable()
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                while not self._inbox:
+                    self._inbox.extend(self._line.receive(None))
+                message = self._inbox.popleft()
+                if "job" not in message:
+                    continue  # a stop that crossed the end of the trial that it meant
+                ended = self._run(Job(**message["job"] | {"plugins": tuple(message["job"]["plugins"])}))
+                self._line.send({"ended": asdict(ended)})
+                if ended.end == "failed":
+                    # An exception may leave anything behind, memory held by its traceback for one. The next trial gets
+                    # a fresh process, so that no result depends on what ran before it.
+                    return
+
+    def _run(self, job: Job) -> Ended:
+        self._stopped = False
+        self._reported = 0.0
+        folder = TrialFolder(Path(job.folder))
+        attempt = folder.attempt(job.attempt)
+        with printing_to(attempt):
+            try:
+                with alone_in(folder):
+                    end = self._train(job, folder)
+                return Ended(job.trial, end)
+            except BaseException as error:  # SystemExit too: whatever ends a trial must not end the sweep
+                traceback.print_exc()
+                text = one_line(error)
+                with contextlib.suppress(OSError):  # a full disk, which is why the driver tries again
+                    seal(attempt.end, {"end": "failed", "error": text, "at": now()})
+                return Ended(job.trial, "failed", text)
+
+    def _train(self, job: Job, folder: TrialFolder) -> str:
+        _use_threads(job.threads)
+
+        def on_progress(step: int, steps: int, loss: float, tokens_per_second: float) -> None:
+            self._advance(Advanced(job.trial, step, steps, float(loss), float(tokens_per_second)))
+
+        end = trainer(job.trainer)(
+            folder,
+            job.attempt,
+            registry_with(job.plugins),
+            device=job.device,
+            on_progress=on_progress,
+            should_stop=self._should_stop,
+        )
+        if end not in ("complete", "diverged", "interrupted"):
+            raise RuntimeError(f"{job.trainer} said that the trial's end is {end!r}")
+        if end != "interrupted" and not folder.result.exists():
+            raise RuntimeError(f"{job.trainer} said {end!r} and sealed no result")
+        return end
+
+    def _advance(self, report: Advanced) -> None:
+        moment = time.monotonic()
+        if moment - self._reported >= REPORT or report.step == report.steps:
+            self._reported = moment
+            self._send(asdict(report))
+
+    def _send(self, report: dict[str, object]) -> None:
+        try:
+            self._line.send({"advanced": report})
+        except OSError:
+            os._exit(1)  # the driver is gone; its successor starts from the last checkpoint
+
+    def _should_stop(self) -> bool:
+        moment = time.monotonic()
+        if moment - self._listened >= LISTEN:
+            self._listened = moment
+            try:
+                self._inbox.extend(self._line.receive(0))
+            except EOFError:
+                os._exit(1)
+            self._stopped = self._stopped or any("stop" in message for message in self._inbox)
+        return self._stopped
+
+    def _terminate(self, number: int, frame: object) -> None:
+        self._stopped = True
+
+
+@functools.cache
+def registry_with(plugins: tuple[str, ...]) -> Registry:
+    """The installed components and those of these files; made once a worker."""
+    registry = Registry.installed()
+    for path in plugins:
+        registry.add_file(Path(path))
+    return registry
+
+
+@contextlib.contextmanager
+def printing_to(attempt: AttemptFolder) -> Iterator[None]:
+    """Send all that is printed, by C code too, to the attempt's log."""
+    log = os.open(attempt.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    outside = os.dup(2)
+    _print_to(log)
+    try:
+        yield
+    finally:
+        _print_to(outside)
+        os.close(outside)
+        os.close(log)
+
+
+def _print_to(descriptor: int) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+
+
+@contextlib.contextmanager
+def alone_in(folder: TrialFolder) -> Iterator[None]:
+    """Be the only process that runs this trial: that of a killed driver may need a moment to end.
+
+    Raises:
+        RuntimeError: another process does not end.
+    """
+    descriptor = os.open(folder.path, os.O_RDONLY)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise RuntimeError("another process still runs this trial") from None
+                time.sleep(0.02)
+            except OSError:
+                break  # a file system without locks on folders; attempts never write to each other's files anyway
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _use_threads(threads: int) -> None:
+    if "torch" in sys.modules:  # a trainer that does not compute with torch must not pay for its import
+        import torch  # noqa: PLC0415
+
+        torch.set_num_threads(threads)
+
+
+def one_line(error: BaseException) -> str:
+    """An exception as one line of at most 300 characters."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}"[:300] if lines else type(error).__name__
+
+
+def main() -> None:
+    """Run as a process of its own: ``python -m ablate.sweep.worker DESCRIPTOR PARENT TRAINER``."""
+    descriptor, parent, name = sys.argv[1:]
+    die_with_parent(int(parent))
+    with contextlib.suppress(Exception):  # it will be raised again in the first trial, whose log can hold it
+        preload(name)
+    Worker(Line(socket.socket(fileno=int(descriptor)))).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,356 @@
+"""The report as files."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pandas as pd
+import pytest
+from markupsafe import Markup
+
+from ablate.analysis.results import Results
+from ablate.reporting import write
+from ablate.slots import Component, Norm, Page, Section
+from tests.study_maker import HOSTILE, hold_lock, make_study
+
+Report = Callable[..., Path]
+FILES = ["effects.csv", "effects.tex", "report.html", "trials.csv"]
+
+
+class _Reader(HTMLParser):
+    """Tables by id, as rows of the texts of their cells; and all text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self.text: list[str] = []
+        self._rows: list[list[str]] | None = None
+        self._inside = False
+        self._skip = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self._skip = tag in ("style", "script")
+        if tag == "table" and found.get("id"):
+            self._rows = self.tables.setdefault(str(found["id"]), [])
+        if tag == "tr" and self._rows is not None:
+            self._rows.append([])
+        if tag in ("td", "th") and self._rows is not None:
+            self._rows[-1].append("")
+            self._inside = True
+        if tag == "small" and self._inside and self._rows is not None:
+            self._rows[-1][-1] += "|"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._skip = False
+        if tag in ("td", "th"):
+            self._inside = False
+        if tag == "table":
+            self._rows = None
+
+    def handle_data(self, data: str) -> None:
+        if not self._skip:
+            self.text.append(data)
+        if self._inside and self._rows is not None:
+            self._rows[-1][-1] += data
+
+
+def read(path: Path) -> _Reader:
+    reader = _Reader()
+    reader.feed(path.read_text(encoding="utf-8"))
+    return reader
+
+
+def table(path: Path, name: str) -> list[dict[str, str]]:
+    """A table of the page, by the heads of its columns."""
+    head, *rows = read(path).tables[name]
+    keys = [key.split("|")[0].strip() for key in head]
+    return [dict(zip(keys, (cell.strip() for cell in row), strict=True)) for row in rows]
+
+
+def records(path: Path, name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.with_name(name).read_text(encoding="utf-8"))))
+
+
+def test_four_files_lie_in_the_studys_folder_and_nothing_else_is_left(quickstart: Path) -> None:
+    assert quickstart.name == "report.html"
+    beside = sorted(path.name for path in quickstart.parent.iterdir())
+    assert beside == sorted([*FILES, "experiment.yaml", "plan.json", "trials"])
+
+
+def test_another_folder_is_made(tmp_path: Path, sections: list[Component]) -> None:
+    results = Results(make_study(tmp_path / "study", seeds=2, steps=20))
+    assert write(results, sections, tmp_path / "a" / "b") == tmp_path / "a" / "b" / "report.html"
+    assert sorted(path.name for path in (tmp_path / "a" / "b").iterdir()) == FILES
+    assert not (tmp_path / "study" / "report.html").exists()
+
+
+def test_the_same_records_give_the_same_bytes(tmp_path: Path, quickstart: Path, full: Path) -> None:
+    # In another process, with other hashes of texts, on another clock and in another folder.
+    code = (
+        "import sys; from pathlib import Path; from ablate.analysis.results import Results\n"
+        "from ablate.registry import components_in; from ablate.reporting import write\n"
+        "from ablate_plugins import section\n"
+        "sections = [component() for component in reversed(components_in(section))]\n"
+        "for number, study in enumerate(sys.argv[2:]):\n"
+        "    write(Results(Path(study)), sections, Path(sys.argv[1], str(number)))\n"
+        "assert 'torch' not in sys.modules"
+    )
+    root = Path(__file__).parents[3]
+    env = os.environ | {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "PYTHONPATH": f"{root}:{root / 'plugins'}"}
+    studies = [quickstart.parent, full.parent]
+    subprocess.run([sys.executable, "-c", code, tmp_path, *studies], check=True, env=env, timeout=300)
+    for number, study in enumerate(studies):
+        for name in FILES:
+            assert (tmp_path / str(number) / name).read_bytes() == (study / name).read_bytes(), name
+
+
+def test_the_pages_numbers_are_those_of_the_csv(interim: Path) -> None:
+    shown, written = table(interim, "effects-arms"), records(interim, "effects.csv")
+    assert len(shown) == len(written) == 6
+    for cells, record in zip(shown, written, strict=True):
+        assert cells["arm"].removeprefix(cells["arm"][0]) == record["name"]
+        assert cells["seeds"] == f"{record['pairs']}/{record['planned']}"
+        for head, key in (("mean", "mean"), ("sd", "sd"), ("Δ", "effect"), ("p", "p_holm"), ("verdict", "verdict"),
+                          ("diverged", "diverged"), ("params Δ", "parameters_delta")):  # fmt: skip
+            assert cells[head].replace("–", "") == record[key], head
+        interval = f"[{record['low']}, {record['high']}]" if record["low"] else "–"
+        assert cells["95% CI"] == interval
+
+
+def test_the_pages_trials_are_those_of_the_csv(interim: Path) -> None:
+    shown, written = table(interim, "trials-table"), records(interim, "trials.csv")
+    assert len(shown) == len(written) == 36
+    for cells, record in zip(shown, written, strict=True):
+        for head, key in (("seed", "seed"), ("end", "end"), ("val/loss", "val/loss"), ("scale", "factor.scale"),
+                          ("tokens/s", "tokens_per_second"), ("val/bits_per_char", "val/bits_per_char")):  # fmt: skip
+            assert cells[head].replace("–", "") == record[key], head
+        assert cells["trial"] == record["trial"][:8]
+
+
+def test_numbers_are_the_results_own(quickstart: Path) -> None:
+    effects = Results(quickstart.parent).effects().set_index("arm")
+    for record in records(quickstart, "effects.csv")[1:]:
+        row = effects.loc[record["arm"]]
+        assert float(record["effect"]) == pytest.approx(row["effect"], abs=6e-4)
+        assert float(record["low"]) == pytest.approx(row["low"], abs=6e-4)
+        assert float(record["p_holm"]) == pytest.approx(row["p_holm"], rel=0.06)
+        assert record["verdict"] == row["verdict"]
+
+
+def test_the_factorial_csv_has_every_kind_of_effect(full: Path) -> None:
+    kinds = pd.read_csv(full.with_name("effects.csv"))["kind"].value_counts().to_dict()
+    assert kinds == {"arm": 16, "simple effect": 24, "interaction": 6, "main effect": 4}
+    text = " ".join(read(full).text)
+    assert "large interaction" in text
+    assert "scale=off at residual=none" in text
+    assert full.with_name("effects.tex").read_text(encoding="utf-8").count("\\toprule") == 3
+
+
+def test_a_level_null_stays_apart(hostile: Path) -> None:
+    levels = pd.read_csv(hostile.with_name("trials.csv"))["factor.x<b>'\""]
+    assert levels.notna().all()
+    assert levels.nunique() == 8
+    assert (levels == "(null)").sum() == 2
+
+
+def test_hostile_texts_reach_the_page_escaped(hostile: Path) -> None:
+    page = hostile.read_text(encoding="utf-8")
+    assert page.count("<script>") == 1
+    assert "alert('x')" not in page.replace(html.escape("alert('x')"), "")
+    assert HOSTILE.split("\u202e", maxsplit=1)[0] in " ".join(read(hostile).text)
+    assert "\u202e" not in page
+
+
+@pytest.mark.parametrize("which", ["interim", "hostile"])
+def test_nothing_private_gets_out(which: str, request: pytest.FixtureRequest) -> None:
+    path = request.getfixturevalue(which)
+    for name in FILES:
+        text = path.with_name(name).read_text(encoding="utf-8")
+        assert "somebody" not in text, name
+        assert not re.search(r"/home/|/tmp/|/root/|/Users/", text), name
+        assert str(path.parent.parent) not in text, name
+    assert "…/model.py" in path.read_text(encoding="utf-8")
+
+
+def test_logs_of_runs_that_did_not_finish_are_there(interim: Path) -> None:
+    text = " ".join(read(interim).text)
+    assert "scale=off, seed 3: RuntimeError: out of memory at …/model.py" in text
+    assert "Traceback (most recent call last)" in text
+    assert "placement=post, seed 1: loss above initial at step 39" in text
+    assert "Each is missing data" in text
+
+
+STATES: dict[str, dict[str, Any]] = {
+    "one seed": {"seeds": 1},
+    "all diverged": {"seeds": 3, "outcomes": lambda *_: float("nan")},
+    "the baseline diverged": {"seeds": 3, "diverged": {("baseline", 0), ("baseline", 1)}},
+    "one trial alone": {
+        "seeds": 2,
+        "factors": {"a": [0, 1]},
+        "waiting": {("baseline", 1), ("a=1", 0), ("a=1", 1)},
+    },
+    "equal arms": {"seeds": 3, "factors": {"a": [0, 1]}, "twins": {"a=1": "baseline"}},
+    "a factorial that diverged": {"design": "full", "seeds": 2, "outcomes": lambda *_: float("inf")},
+    "a factorial of one factor": {"design": "full", "seeds": 3, "factors": {"a": [0, 1, 2]}},
+    "a factorial with a cell missing": {
+        "design": "full",
+        "seeds": 3,
+        "factors": {"a": [0, 1], "b": [None, "null"]},
+        "waiting": {("a=1, b=null", seed) for seed in range(3)},
+        "excluded": [{"levels": {"a": 1, "b": "x"}, "why": "cannot work"}],
+    },
+    "to be maximised": {"metric": "val/accuracy", "goal": "max", "smallest_effect": 0.5, "seeds": 2},
+    "two steps": {"seeds": 2, "steps": 2},
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_state_gives_a_report_without_numbers_that_do_not_exist(report: Report, state: str) -> None:
+    path = report(**({"steps": 40} | STATES[state]))
+    text = html.unescape(
+        re.sub(r"<style>.*?</style>|<script>.*?</script>|<[^>]+>", " ", path.read_text("utf-8"), flags=re.S)
+    )
+    assert not re.search(r"\bnan\b|\binf\b|\bNaN\b(?! or infinite)|<NA>|\bNone\b(?! of \d)", text), state
+    assert not re.search(r"\[\s*,|,\s*\]|\[-, |±nan", text)
+    for record in records(path, "effects.csv"):
+        assert (record["low"] == "") == (record["high"] == "")
+        if record["pairs"] and int(record["pairs"]) < 2:
+            assert record["low"] == record["p"] == ""
+
+
+def test_a_running_study_is_interim(tmp_path: Path, sections: list[Component]) -> None:
+    folder = make_study(tmp_path / "study", seeds=2, steps=20, running={("scale=off", 1)})
+    with hold_lock(folder):
+        page = write(Results(folder), sections).read_text(encoding="utf-8")
+    assert "INTERIM" in page
+    assert "1 running" in page
+    assert "1 of 12 trial has not ended" in page
+
+
+def test_a_hundred_trials_take_less_than_a_megabyte(full: Path, report: Report) -> None:
+    assert full.stat().st_size < 1_000_000
+    many = report(seeds=10, steps=60, factors={"a": list(range(10))})
+    assert len(records(many, "trials.csv")) == 100
+    assert many.stat().st_size < 1_000_000
+
+
+def test_more_than_200_trials_are_named_and_all_in_the_csv(report: Report) -> None:
+    path = report(seeds=21, steps=20, factors={"a": list(range(10))})
+    assert len(table(path, "trials-table")) == 200
+    assert len(records(path, "trials.csv")) == 210
+    assert "first 200 of 210 trials" in " ".join(read(path).text)
+
+
+class Note(Section):
+    """A section of someone else's."""
+
+    kind: Literal["my_note"] = "my_note"
+    order: ClassVar[float] = 4.5
+    title: ClassVar[str] = "My <note>"
+
+    def render(self, page: Page) -> str:
+        """Markup made by hand, and a text in it that is not."""
+        return Markup("<p>{} arms &amp; {}</p>").format(len(page.study.arms), "<b>")
+
+
+class Plain(Section):
+    """A section that gives plain text."""
+
+    kind: Literal["plain"] = "plain"
+    order: ClassVar[float] = 0.5
+    title: ClassVar[str] = "Plain"
+
+    def render(self, page: Page) -> str:
+        """No markup."""
+        return "<i>text</i>"
+
+
+class Empty(Section):
+    """A section that has nothing to say."""
+
+    kind: Literal["empty"] = "empty"
+    order: ClassVar[float] = 0.1
+    title: ClassVar[str] = "Never seen"
+
+    def render(self, page: Page) -> str:
+        """Nothing."""
+        return ""
+
+
+def test_anyones_section_stands_where_it_says(tmp_path: Path, sections: list[Component]) -> None:
+    results = Results(make_study(tmp_path / "study", seeds=2, steps=20))
+    page = write(results, [*sections, Note(), Plain(), Empty()]).read_text(encoding="utf-8")
+    anchors = re.findall(r'<section id="([^"]+)"', page)
+    assert anchors == [
+        "plain", "verdict", "effects", "seeds", "gradient-flow", "my-note", "stability", "curves", "unfinished",
+        "trials", "reproduce",
+    ]  # fmt: skip
+    assert "<p>6 arms &amp; &lt;b&gt;</p>" in page
+    assert "&lt;i&gt;text&lt;/i&gt;" in page
+    assert '<a href="#my-note">My &lt;note&gt;</a>' in page
+    assert "Never seen" not in page
+
+
+def test_only_sections_make_a_report(tmp_path: Path) -> None:
+    class Other(Norm):
+        """No section."""
+
+        kind: Literal["other"] = "other"
+
+        def build(self, at: Any) -> Any:
+            """Nothing."""
+
+    results = Results(make_study(tmp_path / "study", seeds=2, steps=20))
+    with pytest.raises(TypeError, match="a section of the report is a Section, not a Other"):
+        write(results, [Other()])
+    assert not (tmp_path / "study" / "report.html").exists()
+
+
+def test_a_section_that_fails_leaves_the_old_report(tmp_path: Path, sections: list[Component]) -> None:
+    class Broken(Section):
+        """Fails."""
+
+        kind: Literal["broken"] = "broken"
+        order: ClassVar[float] = 1
+        title: ClassVar[str] = "Broken"
+
+        def render(self, page: Page) -> str:
+            """Never ends well."""
+            raise ZeroDivisionError
+
+    results = Results(make_study(tmp_path / "study", seeds=2, steps=20))
+    folder = write(results, sections).parent
+    before = {name: (folder / name).read_bytes() for name in FILES}
+    with pytest.raises(ZeroDivisionError):
+        write(results, [*sections, Broken()])
+    assert {name: (folder / name).read_bytes() for name in FILES} == before
+    assert not list(folder.glob(".*"))
+
+
+def test_two_figures_cannot_share_a_name(tmp_path: Path) -> None:
+    class Twice(Section):
+        """Draws one figure twice under one name."""
+
+        kind: Literal["twice"] = "twice"
+        order: ClassVar[float] = 1
+        title: ClassVar[str] = "Twice"
+
+        def render(self, page: Page) -> str:
+            """The same name again."""
+            from matplotlib.figure import Figure
+
+            return page.figure(Figure(), "one", "alt") + page.figure(Figure(), "one", "alt")
+
+    with pytest.raises(ValueError, match="'one'"):
+        write(Results(make_study(tmp_path / "study", seeds=2, steps=20)), [Twice()])
