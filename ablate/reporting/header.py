@@ -57,11 +57,12 @@ def header(study: Study) -> Header:
         f"plan {plan['hash']}",
     ]
     left = counts["running"] + counts["waiting"]
-    are = "trial has" if left == 1 else "trials have"
+    have = "has" if left == 1 else "have"
+    interim = f"{left} of {planned} trials {have} not ended; every figure here may change."
     return Header(
         name=plan["name"],
         question=plan["question"] or "",
-        interim="" if study.results.complete else f"{left} of {planned} {are} not ended; every figure here may change.",
+        interim="" if study.results.complete else interim,
         chips=chips,
         facts=[fact for fact in facts if fact],
         trials=f"{sealed} {'trial' if sealed == 1 else 'trials'}",

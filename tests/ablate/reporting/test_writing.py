@@ -235,7 +235,7 @@ def test_a_running_study_is_interim(tmp_path: Path, sections: list[Component]) -
         page = write(Results(folder), sections).read_text(encoding="utf-8")
     assert "INTERIM" in page
     assert "1 running" in page
-    assert "1 of 12 trial has not ended" in page
+    assert "1 of 12 trials has not ended" in page
 
 
 def test_a_hundred_trials_take_less_than_a_megabyte(full: Path, report: Report) -> None:
