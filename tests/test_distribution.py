@@ -45,7 +45,8 @@ def test_wheel_carries_the_files_that_are_no_code(wheel: Path) -> None:
 
 
 def test_editable_install_exposes_exactly_two_packages(tmp_path: Path) -> None:
-    code = "import importlib.util as u; print([n for n in ['ablate','ablate_plugins','plugins','tests','experiments','reports'] if u.find_spec(n)])"
+    names = ["ablate", "ablate_plugins", "plugins", "tests", "experiments", "reports"]
+    code = f"import importlib.util as u; print([name for name in {names} if u.find_spec(name)])"
     shown = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert shown.stdout.strip() == "['ablate', 'ablate_plugins']"
 

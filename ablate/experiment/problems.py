@@ -71,13 +71,12 @@ def _place(item: Mapping[str, Any], data: Any) -> Place:
     value = data
     path: Sequence[str | int] = item["loc"]
     for index, step in enumerate(path):
-        if isinstance(value, Mapping) and step in value:
-            value = value[step]
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        elif item["type"] != "missing" or index < len(path) - 1:
-            continue
-        place.append(step)
+        children = value if isinstance(value, Mapping) else dict(enumerate(value)) if isinstance(value, list) else {}
+        if step in children:
+            value = children[step]
+            place.append(step)
+        elif item["type"] == "missing" and index == len(path) - 1:
+            place.append(step)
     return tuple(place)
 
 

@@ -20,7 +20,7 @@ from ablate.records.layout import AttemptFolder, TrialFolder
 from ablate.records.sealing import seal
 from ablate.records.series import CURVES, PROBES, write_series
 from ablate.registry import Registry
-from ablate.slots import Data
+from ablate.slots import SLOTS, Data
 from ablate.training import checkpoints
 from ablate.training.data import Batches, TrialData
 from ablate.training.job import Job
@@ -36,6 +36,14 @@ EVALUATION_FACTOR = 4
 
 for _name in ("pytorch_lightning", "lightning_fabric"):
     logging.getLogger(_name).setLevel(logging.WARNING)  # which devices exist is said once, by the plan
+
+
+def preload() -> None:
+    """Import what every trial needs, once, before workers are made from this process."""
+    registry = Registry.installed()
+    for slot in SLOTS:
+        if slot not in ("executor", "section"):
+            registry.kinds(slot)
 
 
 def train(

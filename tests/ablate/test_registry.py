@@ -94,9 +94,13 @@ def test_a_clash_names_both_origins_whichever_comes_first(tmp_path: Path, first:
     registry = Registry.installed()
     if first == "lookup":
         registry.kinds("norm")
-    with pytest.raises(InputError, match="two plugins bring a norm called `rms`") as caught:
+
+    def bring_and_look() -> None:
         registry.add_file(tmp_path / "mine.py", "./mine.py")
         registry.kinds("norm")
+
+    with pytest.raises(InputError, match="two plugins bring a norm called `rms`") as caught:
+        bring_and_look()
     assert "ablate-arch" in str(caught.value)
     assert "./mine.py" in str(caught.value)
 
@@ -123,7 +127,7 @@ def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
 
 def test_a_component_without_kind_is_told_what_to_add(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(NORM.format(kind="x").replace("kind:", "other:"))
-    with pytest.raises(InputError, match="`Mine` of mine.py has no `kind`"):
+    with pytest.raises(InputError, match=r"`Mine` of mine.py has no `kind`"):
         Registry.installed().add_file(tmp_path / "mine.py")
 
 

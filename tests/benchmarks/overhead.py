@@ -135,9 +135,8 @@ def main() -> None:
     hand_import = statistics.median(split["import"] for split in splits)
     in_trials, without_probes = statistics.median(trained), statistics.median(untapped)
     print(f"by hand, {cores} processes      {a:7.1f} s   (imports {hand_import:.1f}, training {hand_train:.1f})")
-    print(
-        f"ablate run                {b:7.1f} s   ratio {statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
-    )
+    spread = f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
+    print(f"ablate run                {b:7.1f} s   ratio {spread}")
     print(f"ablate run without probes {c:7.1f} s   ratio {c / a:.3f}")
     print("where the difference goes, in seconds of the whole run:")
     print(f"  Lightning, steps        {without_probes - hand_train:+7.1f}")

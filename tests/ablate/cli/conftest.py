@@ -16,6 +16,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def ablate(tmp_path: Path) -> Command:
     def run(*arguments: str, folder: Path = tmp_path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([str(ABLATE), *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+        command = [str(ABLATE), *arguments]
+        return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=300)
 
     return run

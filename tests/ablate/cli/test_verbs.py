@@ -30,7 +30,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_help_is_quick_to_import_and_names_every_verb() -> None:
-    code = "import sys, ablate.cli.app; print([name for name in ('torch', 'pytorch_lightning', 'pandas', 'optuna') if name in sys.modules])"
+    heavy = ("torch", "pytorch_lightning", "pandas", "optuna")
+    code = f"import sys, ablate.cli.app; print([name for name in {heavy} if name in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert shown.stdout.strip() == "[]"
 
@@ -60,7 +61,13 @@ def test_plan_shows_arms_with_their_parameters_against_the_baseline(ablate: Comm
 def test_status_counts_every_planned_trial(ablate: Command, finished: Path) -> None:
     shown = json.loads(ablate("status", "small.yaml", "--json", folder=finished).stdout)
     assert (shown["planned"], shown["complete"], shown["next"]) == (6, 6, "ablate report small.yaml")
-    assert sum(shown[state] for state in ("complete", "diverged", "failed", "timed_out", "pruned", "excluded", "running", "waiting")) == 6
+    assert (
+        sum(
+            shown[state]
+            for state in ("complete", "diverged", "failed", "timed_out", "pruned", "excluded", "running", "waiting")
+        )
+        == 6
+    )
     lines = ablate("status", "runs/small", folder=finished).stdout.splitlines()
     assert lines[0].split() == ["arm", "complete", "planned"]
     assert lines[-1] == "next: ablate report runs/small"

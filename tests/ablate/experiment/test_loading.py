@@ -42,12 +42,16 @@ def test_a_valid_file_is_an_experiment(tmp_path: Path) -> None:
         ("heads: 2", "heads: 2.0", ["S103 9:35 `heads` must be a whole number, not 2.0 | None"]),
         ("heads: 2", "heads: true", ["S103 9:35 `heads` must be a whole number, not true | None"]),
         ("heads: 2", "heads: 0", ["S103 9:35 `heads` must be at least 1, not 0 | None"]),
-        ("batch: 4", "batch: 1_000", ["S103 10:55 `batch` must be a whole number, not the text `1_000` | write `1000`"]),
+        ("batch: 4", "batch: 1_000", [
+            "S103 10:55 `batch` must be a whole number, not the text `1_000` | write `1000`"
+        ]),
         ("name: small", "name: a/b", [
             "S103 2:7 `name` must be letters, digits, `.`, `-` and `_`, begin with a letter or digit, "
             "and have at most 100 | None"
         ]),
-        ("metric: val/loss", "metric: val/los", ["S111 15:21 the task reports no `val/los` | did you mean `val/loss`?"]),
+        ("metric: val/loss", "metric: val/los", [
+            "S111 15:21 the task reports no `val/los` | did you mean `val/loss`?"
+        ]),
         ("seeds: 6", "seeds: [1, 1]", ["S103 14:8 a seed is named twice | None"]),
         ("seeds: 6", "seeds: 0", ["S103 14:8 an experiment needs at least one seed | None"]),
         ("task: {kind: text", "task: {kind: txt", ["S102 4:7 no task is called `txt` | did you mean `text`?"]),
@@ -60,7 +64,9 @@ def test_a_valid_file_is_an_experiment(tmp_path: Path) -> None:
         ("switch: model.residual", "switch: model.width", [
             "G206 13:22 `model.width` is neither a component nor a yes-or-no option | None"
         ]),
-        ("levels: [pre, post]", "levels: [pre, psot]", ["S102 12:52 no placement is called `psot` | did you mean `post`?"]),
+        ("levels: [pre, post]", "levels: [pre, psot]", [
+            "S102 12:52 no placement is called `psot` | did you mean `post`?"
+        ]),
         ("levels: [pre, post]", "levels: [post, sandwich]", [
             "G204 12:3 no level of `placement` equals what the baseline has | add that level, or say which level is "
             "the baseline's: `baseline: {placement: LEVEL}`"

@@ -1,0 +1,77 @@
+"""The contract of every slot: what a component takes, what it gives, in which shapes.
+
+A slot is a direct subclass of :class:`Component`; a component is a direct subclass of a slot. Adding a component is
+writing one such class: its options are its fields, its first docstring line is its description everywhere.
+
+Shapes: ``B`` batch, ``T`` tokens, ``D`` width of the stream, ``H`` heads, ``K`` width of a head, ``V`` vocabulary.
+
+Nothing here imports torch or a component, so that a report can be made where neither is installed.
+"""
+
+from collections.abc import Mapping
+
+from ablate.slots.component import Component, Components, Options
+from ablate.slots.executor import TRAINER, Advanced, Ended, Executor, Job, Pool
+from ablate.slots.model import (
+    FeedForward,
+    Mixer,
+    Model,
+    Norm,
+    Output,
+    Placement,
+    Position,
+    Residual,
+    Scale,
+    Wiring,
+)
+from ablate.slots.probe import Probe, Reading, Seen
+from ablate.slots.section import Page, Section
+from ablate.slots.site import ImpossibleError, Parameter, Site, mark, place
+from ablate.slots.task import Batch, Data, Task
+from ablate.slots.training import Initializer, Optimizer, Schedule
+
+_OF_THE_MODEL = (Model, Norm, Placement, Residual, Mixer, Scale, FeedForward, Position, Output)
+_OF_TRAINING = (Initializer, Optimizer, Schedule)
+_BESIDE = (Task, Probe, Executor, Section)
+
+SLOTS: Mapping[str, type[Component]] = {slot.slot: slot for slot in (*_OF_THE_MODEL, *_OF_TRAINING, *_BESIDE)}
+"""Every slot by its name in YAML."""
+
+__all__ = [
+    "SLOTS",
+    "TRAINER",
+    "Advanced",
+    "Batch",
+    "Component",
+    "Components",
+    "Data",
+    "Ended",
+    "Executor",
+    "FeedForward",
+    "ImpossibleError",
+    "Initializer",
+    "Job",
+    "Mixer",
+    "Model",
+    "Norm",
+    "Optimizer",
+    "Options",
+    "Output",
+    "Page",
+    "Parameter",
+    "Placement",
+    "Pool",
+    "Position",
+    "Probe",
+    "Reading",
+    "Residual",
+    "Scale",
+    "Schedule",
+    "Section",
+    "Seen",
+    "Site",
+    "Task",
+    "Wiring",
+    "mark",
+    "place",
+]
