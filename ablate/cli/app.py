@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,12 @@ Plugin = Annotated[list[Path] | None, typer.Option("--plugin", metavar="FILE", h
 RUNS = Path("runs")
 
 
+class Retry(StrEnum):
+    """Ends that can be run again."""
+
+    failed = "failed"
+
+
 @app.command()
 def plan(file: File, plugin: Plugin = None, as_json: AsJson = False) -> None:
     """Validate, expand and count: arms, parameters against the baseline, trials, warnings."""
@@ -42,14 +49,14 @@ def run(
     runs: Runs = RUNS,
     plugin: Plugin = None,
     parallel: Annotated[int | None, typer.Option(min=1, help="Trials at once.", show_default=False)] = None,
-    retry: Annotated[list[str] | None, typer.Option(help="Run trials with this end again: failed.")] = None,
+    retry: Annotated[list[Retry] | None, typer.Option(help="Run trials with this end again.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Start at most so many trials.", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run what is missing; the same command goes on after an interruption."""
     from ablate.cli.run import run_experiment
 
-    run_experiment(file, runs, plugin or [], parallel=parallel, retry=retry or [], limit=limit, as_json=as_json)
+    run_experiment(file, runs, plugin or [], parallel=parallel, retry=list(retry or []), limit=limit, as_json=as_json)
 
 
 @app.command()

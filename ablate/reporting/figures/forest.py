@@ -83,8 +83,7 @@ def forest(study: Study, rows: Sequence[Row], *, width: float = 544) -> Figure:
     axes.plot(0, len(rows), "o", color=BASELINE, ms=7)
     _beside(axes, len(rows), "reference" if study.factorial else "baseline", shift=-12, fontsize=12, color=INK)
     _directions(axes, study)
-    against = "reference level" if study.factorial else "baseline"
-    heading(axes, f"Δ {study.metric_and_unit} against the {against}", room=width - names - inside - 8)
+    heading(axes, f"Δ {study.metric_and_unit}", room=width - names - inside - 8)
     return figure
 
 
