@@ -1,6 +1,6 @@
 """What the engine costs: ``ablate run`` against a loop written by hand, side by side in one run.
 
-Run as ``make bench`` (or ``python -m tests.benchmarks.overhead``). Both train the same 24 trials of 300 steps to the
+Run as ``make bench`` (or ``python -m tests.benchmarks.overhead ROUNDS``). Both train the same 24 trials of 300 steps to the
 same numbers on the same cores: the loop in plain processes with the trials packed perfectly, the other with all
 default probes on, its storage and its reports. Printed are the medians of several rounds, taken in turn, and where the
 difference goes.
@@ -117,7 +117,7 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     hand, whole, bare, splits, trained, untapped = [], [], [], [], [], []
     with tempfile.TemporaryDirectory() as name:
-        for _ in range(ROUNDS):
+        for _ in range(int(sys.argv[1]) if sys.argv[1:] else ROUNDS):
             seconds, expected, split = by_hand(cores)
             hand.append(seconds)
             splits.append(split)
