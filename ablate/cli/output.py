@@ -9,17 +9,15 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ablate.errors import Diagnostic
-
-NARROWEST = 100
-"""Columns of a table where the output is no terminal."""
 
 
 def console() -> Console:
     """Standard output; in a pipe it is plain and as wide as its text needs."""
     plain = not sys.stdout.isatty()
-    return Console(soft_wrap=plain, highlight=False, width=10_000 if plain else None)
+    return Console(soft_wrap=plain, highlight=False, markup=False, width=10_000 if plain else None)
 
 
 def print_json(value: Any) -> None:
@@ -33,7 +31,7 @@ def print_table(columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str
     for title, number in columns:
         table.add_column(title, justify="right" if number else "left", no_wrap=number, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))  # as text: a level may have brackets, which are no markup
     out = console()
     if sys.stdout.isatty():
         out.print(table)

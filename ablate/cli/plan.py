@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rich.text import Text
+
 import ablate
 from ablate.cli.output import console, print_json, print_table, print_warnings
 
@@ -19,7 +21,7 @@ def show_plan(file: Path, plugins: list[Path], *, as_json: bool) -> None:
         return
     base = made.arms[0]
     out = console()
-    out.print(f"[bold]{made.name}[/]  {made.data['question']}", soft_wrap=True)
+    out.print(Text.assemble((made.name, "bold"), "  ", made.data["question"]), soft_wrap=True)
     out.print()
     columns = [("arm", False), ("parameters", True), ("vs baseline", True), ("FLOPs/step", True), ("vs baseline", True)]
     print_table(columns, [_row(arm, base) for arm in made.arms])
@@ -27,7 +29,7 @@ def show_plan(file: Path, plugins: list[Path], *, as_json: bool) -> None:
     seeds, steps = made.data["seeds"], made.data["budget"]["steps"]
     trials = len(made.trials)
     out.print(
-        f"{len(made.arms)} arms x {len(seeds)} seeds = [bold]{trials} trials[/] of {steps:,} steps "
+        f"{len(made.arms)} arms x {len(seeds)} seeds = {trials} trials of {steps:,} steps "
         f"({trials * steps * base['tokens'] / 1e6:,.1f} M tokens) on {made.data['device']}, {made.data['precision']}"
     )
     if made.data["excluded"]:

@@ -35,4 +35,4 @@ def list_plugins(plugins: list[Path], *, as_json: bool) -> None:
         return
     print_table([(name, False) for name in entries[0]], [[str(value) for value in each.values()] for each in entries])
     for each in broken:
-        console().print(f"cannot be used: {each['origin']}: {each['error']}", markup=False)
+        console().print(f"cannot be used: {each['origin']}: {each['error']}")

@@ -19,7 +19,7 @@ def write_report(study: Path, runs: Path, out: Path | None, *, as_json: bool) ->
         return
     shown = console()
     for verdict in verdicts:
-        shown.print(verdict.sentence, markup=False)
+        shown.print(verdict.sentence)
     for caveat in results.caveats():
-        shown.print(f"note: {caveat}", markup=False)
-    shown.print(f"report: {path}", markup=False)
+        shown.print(f"note: {caveat}")
+    shown.print(f"report: {path}")

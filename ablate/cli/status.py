@@ -37,8 +37,8 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     print_table(columns, rows)
     out = console()
     for each in failed:
-        out.print(f"failed: {each['arm']}, seed {each['seed']}: {each['reason']}", markup=False)
-    out.print(f"next: {following}", markup=False)
+        out.print(f"failed: {each['arm']}, seed {each['seed']}: {each['reason']}")
+    out.print(f"next: {following}")
 
 
 def _next(total: dict[str, int], what: Path, command: str) -> str:

@@ -1,9 +1,9 @@
 """What the engine costs: ``ablate run`` against a loop written by hand, side by side in one run.
 
-Run as ``make bench`` (or ``python -m tests.benchmarks.overhead ROUNDS``). Both train the same 24 trials of 300 steps to the
-same numbers on the same cores: the loop in plain processes with the trials packed perfectly, the other with all
-default probes on, its storage and its reports. Printed are the medians of several rounds, taken in turn, and where the
-difference goes.
+Run as ``make bench`` (or ``python -m tests.benchmarks.overhead ROUNDS``). Both train the same 24 trials of 300 steps to
+the same numbers on the same cores: the loop in plain processes with the trials packed perfectly, the other with all
+default probes on and its storage. Printed are the medians of several rounds, taken in turn, and where the difference
+goes.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 
 from ablate.errors import RefusedError
 from ablate.experiment import load
-from ablate.experiment.arms import label, shown
+from ablate.experiment.levels import label, shown
 from tests.ablate.experiment.maker import write
 
 
