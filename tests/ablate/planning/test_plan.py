@@ -148,3 +148,11 @@ def test_components_are_named_with_their_origin_and_source(tmp_path: Path) -> No
     assert {("placement", "pre"), ("placement", "post"), ("residual", "none"), ("task", "text")} <= by_name.keys()
     assert by_name["norm", "layer"]["origin"].startswith("ablate-arch ")
     assert len(by_name["norm", "layer"]["source"]) == 12
+
+
+def test_identities_never_change(tmp_path: Path) -> None:
+    """Golden: a trial that was sealed by an older version must be found again."""
+    (tmp_path / "mine.txt").write_text("some words. " * 100)
+    found = ids(write(tmp_path, ("source: python-docs", "path: mine.txt")))
+    assert found["baseline", 0] == "5f2e859b38b931e7"
+    assert found["residual=off", 5] == "cfc4b8cf480d6055"

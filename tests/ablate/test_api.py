@@ -1,0 +1,55 @@
+"""The Python way: each stage takes the value that the stage before made."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ablate
+from ablate.errors import InputError
+from ablate.sweep.events import TrialEnded
+from tests.ablate.experiment.maker import write
+
+
+def test_the_public_names_are_these() -> None:
+    assert dir(ablate) == ["load", "plan", "report", "results", "run"]
+    with pytest.raises(AttributeError, match="module 'ablate' has no attribute 'nonsense'"):
+        ablate.nonsense  # noqa: B018
+
+
+def test_importing_ablate_imports_nothing_heavy() -> None:
+    heavy = ("torch", "pydantic", "pandas", "optuna")
+    code = f"import ablate, sys; print([name for name in {heavy} if name in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def test_from_a_file_to_a_report(tmp_path: Path) -> None:
+    path = write(tmp_path, ("seeds: 6", "seeds: 2"), ("steps: 20", "steps: 12"))
+    experiment = ablate.load(path)
+    plan = ablate.plan(experiment)
+    events: list[object] = []
+    results = ablate.run(plan, runs=tmp_path / "runs", parallel=1, on_event=events.append)
+    assert sum(isinstance(event, TrialEnded) for event in events) == 6
+    assert list(results.effects()["name"]) == ["placement=post", "residual=off"]
+    assert results.trials()["val/loss"].notna().all()
+    assert {verdict.name for verdict in results.verdicts()} == {"placement=post", "residual=off"}
+    report = ablate.report(results, out=tmp_path / "out")
+    assert report == tmp_path / "out/report.html"
+    assert ablate.report(path, runs=tmp_path / "runs") == tmp_path / "runs/small/report.html"
+    assert ablate.results(tmp_path / "runs/small").counts() == results.counts()
+
+
+def test_a_notebook_without_a_main_guard_can_run(tmp_path: Path) -> None:
+    write(tmp_path, ("seeds: 6", "seeds: 1"), ("steps: 20", "steps: 5"))
+    (tmp_path / "cells.py").write_text("import ablate\nprint(ablate.run('small.yaml').counts()['complete'])\n")
+    shown = subprocess.run([sys.executable, "cells.py"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert shown.stdout == "3\n"
+
+
+def test_results_of_nothing_are_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no study in"):
+        ablate.results(write(tmp_path), runs=tmp_path / "runs")
