@@ -1,0 +1,52 @@
+"""What the README shows works as it is shown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ablate.cli.app import app
+from ablate.experiment import load
+from ablate.planning import make_plan
+from ablate.registry import Registry
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def block(language: str, having: str) -> str:
+    """The code block in this language that has this text."""
+    blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    (found,) = (each for each in blocks if having in each)
+    return found
+
+
+def test_the_experiment_plans(tmp_path: Path) -> None:
+    path = tmp_path / "norm-placement.yaml"
+    path.write_text(block("yaml", "norm-placement"))
+    assert [arm["name"] for arm in make_plan(load(path)).arms] == [
+        "baseline", "placement=post", "placement=sandwich", "scale=off", "ffn=narrow",
+    ]  # fmt: skip
+
+
+def test_the_component_is_found_and_used(tmp_path: Path) -> None:
+    (tmp_path / "my_norm.py").write_text(block("python", "class SoftsignNorm"))
+    registry = Registry.installed()
+    registry.add_file(tmp_path / "my_norm.py")
+    assert registry.get("norm", "softsign").describe() == "Squash each value by a softsign, in place of a norm."
+    text = block("yaml", "norm-placement").replace("depth: 3,", "depth: 3, norm: softsign,")
+    path = tmp_path / "experiment.yaml"
+    path.write_text(text + "plugins: [./my_norm.py]\n")
+    assert make_plan(load(path)).arms[0]["config"]["model"]["norm"] == {"kind": "softsign"}
+
+
+def test_every_verb_is_in_the_table() -> None:
+    verbs = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    assert verbs == {"plan", "run", "status", "report", "schema"}
+    for verb in [*verbs, "plugins list"]:
+        assert f"| `ablate {verb}" in README
+
+
+def test_every_linked_file_exists() -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", README):
+        assert (ROOT / target).exists(), target
