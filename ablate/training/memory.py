@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import re
 from pathlib import Path
 
 import torch
@@ -11,20 +11,26 @@ _CLEAR = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
 
 
-def reset_peak_memory(device: str) -> None:
-    """Start to measure anew."""
-    if device == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    elif sys.platform == "linux":
-        _CLEAR.write_text("5")  # resets VmHWM of this process, see proc(5)
+class PeakMemory:
+    """Measures from its making on: the device's memory on CUDA, the process's on Linux, nothing elsewhere."""
 
+    def __init__(self, device: str) -> None:
+        self._cuda = device == "cuda"
+        self._process = False
+        if self._cuda:
+            torch.cuda.reset_peak_memory_stats()
+            return
+        try:
+            _CLEAR.write_text("5")  # resets VmHWM of this process, see proc(5)
+        except OSError:  # no Linux, or a container that forbids it: unknown is better than another trial's peak
+            return
+        self._process = True
 
-def peak_memory(device: str) -> int | None:
-    """Largest memory since the reset, in bytes: the device's on CUDA, the process's elsewhere; None if unknown."""
-    if device == "cuda":
-        return torch.cuda.max_memory_allocated()
-    if sys.platform == "linux":
-        for line in _STATUS.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return None
+    def read(self) -> int | None:
+        """The largest since then, in bytes; None where it cannot be measured."""
+        if self._cuda:
+            return torch.cuda.max_memory_allocated()
+        if not self._process:
+            return None
+        found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
+        return int(found[1]) * 1024 if found else None

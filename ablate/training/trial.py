@@ -24,7 +24,7 @@ from ablate.slots import SLOTS, Data
 from ablate.training import checkpoints
 from ablate.training.data import Batches, TrialData
 from ablate.training.job import Job
-from ablate.training.memory import peak_memory, reset_peak_memory
+from ablate.training.memory import PeakMemory
 from ablate.training.module import TrialModule
 from ablate.training.versions import versions
 
@@ -75,7 +75,7 @@ def train(
     job = Job.read(folder, registry)
     place = folder.attempt(attempt)
     place.path.mkdir(exist_ok=True)
-    reset_peak_memory(device)
+    memory = PeakMemory(device)
     torch.set_num_threads(job.setup.training.threads)
     data = job.load()
     module = _module(job, data, registry)
@@ -95,7 +95,7 @@ def train(
         "started": _instant(started),
         "sealed": _instant(datetime.now(UTC)),
         "device": device,
-        "peak_memory": peak_memory(device),
+        "peak_memory": memory.read(),
     }
     seal(folder.result, record)
     return str(record["end"])
