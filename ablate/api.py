@@ -72,6 +72,7 @@ def sweep_plan(
     retry: Sequence[str] = (),
     limit: int | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
+    on_plan: Callable[[Plan], None] = lambda plan: None,
 ) -> tuple[StudyFolder, Plan, Outcome]:
     """What :func:`run` does, without reading the results: the study, the plan, and how the sweep stands."""
     from ablate.planning import Plan
@@ -84,6 +85,7 @@ def sweep_plan(
     # The executor is opened first, so that what trials must import is imported while the plan is made.
     with closing(executor.open()) as pool:
         made = what if isinstance(what, Plan) else plan(experiment)
+        on_plan(made)
         study = StudyFolder(Path(runs) / made.name)
         outcome = sweep(
             study,
@@ -139,7 +141,7 @@ def find_study(what: str | Path, runs: str | Path = RUNS) -> StudyFolder:
         InputError: nothing was run there yet.
     """
     path = Path(what)
-    if path.is_dir():
+    if path.is_dir() or path.suffix not in (".yaml", ".yml"):
         study = StudyFolder(path)
     else:
         name = read(path).data.get("name")
@@ -147,11 +149,21 @@ def find_study(what: str | Path, runs: str | Path = RUNS) -> StudyFolder:
             raise InputError.one("S104", "the experiment has no `name`", file=str(what))
         study = StudyFolder(Path(runs) / name)
     if not study.plan.is_file():
-        raise InputError.one(
-            "S401",
-            f"there is no study in `{study.path}`",
-            help=f"run it first: ablate run {what}"
-            if path.is_file()
-            else "give a study's folder or an experiment's file",
-        )
+        raise InputError.one("S401", f"there is no study in `{study.path}`", help=_remedy(path, study))
     return study
+
+
+def _remedy(path: Path, study: StudyFolder) -> str:
+    """What to do where there is no study: the one beside the experiment's file is meant, or it was never run."""
+    if not path.is_file():
+        return "give a study's folder or an experiment's file"
+    beside = path.parent / RUNS / study.path.name
+    if StudyFolder(beside).plan.is_file():
+        return f"there is one in `{beside}`: give that folder, or `--runs {path.parent / RUNS}`"
+    return f"run it first: ablate run {path}"
+
+
+def changed_since(what: str | Path, study: StudyFolder) -> bool:
+    """Whether an experiment's file is no longer what the study was last run with; never for a study's folder."""
+    path = Path(what)
+    return path.is_file() and study.experiment.is_file() and path.read_bytes() != study.experiment.read_bytes()

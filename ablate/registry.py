@@ -47,8 +47,8 @@ class Entry:
 
     @property
     def digest(self) -> str:
-        """Hash of the class's source text, which tells when its code has changed since a record was made."""
-        return hashlib.sha256(inspect.getsource(self.component).encode()).hexdigest()[:12]
+        """Hash of the source of the component's whole module, which tells when code has changed since a record."""
+        return hashlib.sha256(Path(inspect.getfile(self.component)).read_bytes()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,27 @@ def kind_of(component: type[Component]) -> str:
 
 
 def components_in(module: ModuleType) -> list[type[Component]]:
-    """The components that a module defines itself: concrete, and not merely imported into it."""
-    return [
+    """The components that a module defines itself, and does not merely import.
+
+    Raises:
+        InputError: one lacks a method of its slot's contract.
+    """
+    found = [
         value
         for value in vars(module).values()
         if inspect.isclass(value)
         and issubclass(value, Component)
         and value.__module__ == module.__name__
         and not value.is_slot()
-        and not inspect.isabstract(value)
     ]
+    for component in found:
+        if missing := sorted(getattr(component, "__abstractmethods__", ())):
+            raise InputError.one(
+                "S112",
+                f"`{component.__name__}` lacks {', '.join(f'`{name}`' for name in missing)}",
+                help=f"the contract of the slot `{component.slot}` is in ablate.slots",
+            )
+    return found
 
 
 class Registry:
@@ -126,13 +137,13 @@ class Registry:
             raise InputError.one(
                 "S107", f"the plugin `{shown}` fails to import: {_told(error)}", help="mend the file; nothing was run"
             ) from error
+        self.add(module, shown)
         if not components_in(module):
             raise InputError.one(
                 "S108",
                 f"the plugin `{shown}` defines no component",
                 help="a component is a class such as `class MyNorm(ablate.slots.Norm)` with a field `kind`",
             )
-        self.add(module, shown)
         self.files.append(resolved)
 
     def add(self, module: ModuleType, origin: str, slot: str | None = None) -> None:
@@ -204,8 +215,13 @@ class Registry:
                 module = importlib.import_module(source.module)
             except Exception as error:  # whatever a stranger's module raises
                 self.broken.append(Broken(source.origin, f"`{source.module}` fails to import: {_told(error)}"))
-            else:
+                continue
+            try:
                 self.add(module, source.origin, slot)
+            except InputError as error:
+                if any(each.code == "S110" for each in error.diagnostics):
+                    raise  # a clash concerns two, and which of them is meant cannot be guessed
+                self.broken.append(Broken(source.origin, error.diagnostics[0].message))
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:

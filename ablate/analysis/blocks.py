@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ablate.analysis.effects import Grid, unigram_entropy
-from ablate.analysis.pairing import Floats, contrast, ranked_direction, seeds_to_settle
+from ablate.analysis.pairing import Floats, contrast, ranked_direction, settling
 from ablate.analysis.verdict import Evidence, Objective
 
 FEW = 3
@@ -105,7 +105,7 @@ class Blocks:
             name=name, against=against, contrast=c, planned=self.seeds, diverged=plus.trials_diverged,
             ended=plus.trials_ended, baseline_diverged=minus.trials_diverged if survived else 0,
             baseline_ended=minus.trials_ended, ranks=ranked_direction(ranked, alone), stuck=plus.stuck,
-            settle=seeds_to_settle(c.effect, c.sd, self.objective.smallest_effect, family),
+            settle=settling(c, self.objective.smallest_effect, family),
             unigram_entropy=self._entropy, noun="trials", note=note,
             where=f" on average over {len(remaining)} cells" if len(cells) > 1 else "",
         )  # fmt: skip

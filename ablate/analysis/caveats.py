@@ -157,10 +157,14 @@ def _pairing(effects: pd.DataFrame) -> Iterator[str]:
     if correlations.empty or ratios.empty:
         return
     ratio = float(ratios.median())
-    said = "narrows" if ratio < 0.95 else "widens" if ratio > 1.05 else "neither narrows nor widens"
+    pairs = int(effects["pairs"].max())
+    word = "narrows" if ratio < 0.95 else "widens" if ratio > 1.05 else "neither narrows nor widens"
+    said = f"here pairing {word} the typical interval"
+    if pairs < SEEDS:
+        said = f"{_number(pairs, 'seed')} cannot tell whether pairing narrows the intervals"
     yield (
         f"Within a seed an arm correlates with the baseline by {_spread(correlations)}, and a paired difference has "
-        f"{_spread(ratios)} times the variance of an unpaired one: here pairing {said} the typical interval."
+        f"{_spread(ratios)} times the variance of an unpaired one: {said}."
     )
 
 

@@ -16,7 +16,7 @@ from ablate.analysis.pairing import (
     correlation,
     holm,
     ranked_direction,
-    seeds_to_settle,
+    settling,
     variance_ratio,
     wilson,
 )
@@ -64,6 +64,17 @@ class Grid:
         """How many of an arm's seeds ended in one of these ways."""
         return sum(end in ends for end in self.ends[arm])
 
+    def lost(self, arm: str, whose: str = "") -> str:
+        """How an arm's seeds ended without a value, as "3 of 3 seeds failed"; "" unless all of them did."""
+        tally = {end: self.number(arm, end) for end in ("failed", "timed_out", "pruned")}
+        planned = self.planned(arm)
+        if not planned or sum(tally.values()) < planned:
+            return ""
+        parts = [
+            f"{number} of {planned} seeds{whose} {end.replace('_', ' ')}" for end, number in tally.items() if number
+        ]
+        return " and ".join(parts)
+
     def planned(self, arm: str) -> int:
         """How many seeds the plan has for an arm."""
         return sum(end != "unplanned" for end in self.ends[arm])
@@ -98,7 +109,8 @@ def evidence(
             baseline_diverged=grid.number(baseline, "diverged"),
             baseline_ended=grid.number(baseline, "complete", "diverged"),
             ranks=ranked_direction([objective.worse(value) for value in finite], alone), stuck=sum(grid.stuck[id]),
-            settle=seeds_to_settle(c.effect, c.sd, objective.smallest_effect, family), unigram_entropy=entropy,
+            settle=settling(c, objective.smallest_effect, family), unigram_entropy=entropy,
+            no_data=grid.lost(id) or grid.lost(baseline, " of baseline"),
         )  # fmt: skip
     return found
 

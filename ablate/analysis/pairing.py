@@ -20,6 +20,8 @@ EXACT = 20
 """Up to so many pairs the sign-flip test goes through every one of the 2^n flips; beyond, through random ones."""
 FLIPS = 100_000
 """Random flips of the sign-flip test where there are too many to go through."""
+LEAST_PAIRS = 3
+"""With fewer pairs than these, the spread of the differences says nothing of how many seeds would be enough."""
 MOST_SEEDS = 1_000
 """A number of seeds that would settle an effect is not given beyond this."""
 
@@ -156,6 +158,11 @@ def ranked_direction(differences: Sequence[float] | Floats, diverged: int) -> in
     """
     values = np.concatenate([np.asarray(differences, dtype=float), np.full(diverged, np.inf)])
     return int(np.sign((np.sign(values) * stats.rankdata(np.abs(values))).sum())) if len(values) else 0
+
+
+def settling(found: Contrast, smallest: float, family: int) -> int | None:
+    """Roughly how many seeds would settle a contrast; None where it has too few pairs to tell."""
+    return seeds_to_settle(found.effect, found.sd, smallest, family) if found.pairs >= LEAST_PAIRS else None
 
 
 def seeds_to_settle(effect: float, sd: float, smallest: float, family: int) -> int | None:

@@ -75,6 +75,8 @@ class Evidence:
     """What the effect is an average over, as " on average over 8 cells"; "" for an arm."""
     note: str = ""
     """A last clause, as "it depends on residual"."""
+    no_data: str = ""
+    """Why there is no value at all, as "3 of 3 seeds failed"; "" where there is one, or may still be."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,8 @@ def _without_effect(e: Evidence, verdict: str, objective: Objective, lead: str) 
             f"{lead} is {mean} than {e.against} on average, yet {ranks} once the diverged ones are ranked as worst, "
             "so it is not comparable."
         )
-    return f"{e.name} is undecided: no seed has completed both it and {e.against}."
+    why = f"no data: {e.no_data}" if e.no_data else f"no seed has completed both it and {e.against}"
+    return f"{e.name} is undecided: {why}."
 
 
 def _comparison(e: Evidence, verdict: str, objective: Objective, lead: str, size: str) -> list[str]:

@@ -14,6 +14,7 @@ from ablate.cli.output import console, print_json, print_table, print_warnings
 def show_plan(file: Path, plugins: list[Path], *, as_json: bool) -> None:
     """Print a plan."""
     from ablate.experiment import load
+    from ablate.experiment.levels import shown
 
     made = ablate.plan(load(file, plugins=plugins))
     if as_json:
@@ -26,10 +27,13 @@ def show_plan(file: Path, plugins: list[Path], *, as_json: bool) -> None:
     columns = [("arm", False), ("parameters", True), ("vs baseline", True), ("FLOPs/step", True), ("vs baseline", True)]
     print_table(columns, [_row(arm, base) for arm in made.arms])
     out.print()
+    if made.data["factors"]:
+        levels = ", ".join(f"{name}={shown(level)}" for name, level in base["levels"].items())
+        out.print(f"baseline: {levels}")
     seeds, steps = made.data["seeds"], made.data["budget"]["steps"]
     trials = len(made.trials)
     out.print(
-        f"{len(made.arms)} arms x {len(seeds)} seeds = {trials} trials of {steps:,} steps "
+        f"{_count(len(made.arms), 'arm')} x {_count(len(seeds), 'seed')} = {trials} trials of {steps:,} steps "
         f"({trials * steps * base['tokens'] / 1e6:,.1f} M tokens) on {made.data['device']}, {made.data['precision']}"
     )
     if made.data["excluded"]:
@@ -47,6 +51,10 @@ def _row(arm: dict[str, Any], base: dict[str, Any]) -> list[str]:
         f"{arm['flops']:.3g}",
         change(arm["flops"], base["flops"]),
     ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def change(value: float, base: float) -> str:

@@ -110,6 +110,8 @@ class _Row:
     steps: int = 0
     loss: float | None = None
     tokens_per_second: float | None = None
+    resumed: float | None = None
+    """The fraction that was done when it was first heard of, by an earlier attempt for the most part."""
 
     @property
     def fraction(self) -> float:
@@ -126,6 +128,8 @@ class _View:
         self._metric = ""
         self._to_run = 0
         self._ended = 0
+        self._worked = 0.0
+        """Trials' worth of work that this call has done in trials that have ended."""
         self._began: float | None = None
 
     def take(self, event: Event) -> None:
@@ -135,20 +139,23 @@ class _View:
                 self._counts, self._to_run = event.counts, event.to_run
                 self._slots, self._metric = event.slots, event.metric
             case TrialStarted():
+                self._began = self._began or time.monotonic()
                 self._rows[event.slot] = _Row(event.arm, event.seed, event.attempt)
                 self._count(waiting=-1, running=1)
             case TrialProgress():
-                self._began = self._began or time.monotonic()
+                row = self._rows[event.slot]
                 self._rows[event.slot] = replace(
-                    self._rows[event.slot],
+                    row,
+                    resumed=event.step / event.steps if row.resumed is None else row.resumed,
                     step=event.step,
                     steps=event.steps,
                     loss=event.loss,
                     tokens_per_second=event.tokens_per_second,
                 )
             case TrialEnded():
-                self._rows.pop(event.slot, None)
+                row = self._rows.pop(event.slot)
                 self._ended += 1
+                self._worked += 1 - (row.resumed or 0.0)
                 self._count(running=-1, **{event.end: 1})
             case WorkerLost(again=True):
                 self._rows.pop(event.slot, None)
@@ -228,10 +235,12 @@ class _View:
 
     def _left(self) -> float | None:
         """Seconds until this call is through, at the pace so far; None before there is one."""
-        work = self._ended + sum(row.fraction for row in self._rows.values())
-        if self._began is None or work <= 0:
+        rows = self._rows.values()
+        worked = self._worked + sum(row.fraction - (row.resumed or 0.0) for row in rows)
+        if self._began is None or worked <= 0:
             return None
-        return (time.monotonic() - self._began) * max(0.0, self._to_run - work) / work
+        missing = self._to_run - self._ended - sum(row.fraction for row in rows)
+        return (time.monotonic() - self._began) * max(0.0, missing) / worked
 
 
 def _standing(counts: Counts) -> str:

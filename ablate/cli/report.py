@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import ablate
+from ablate.api import changed_since, find_study
 from ablate.cli.output import console, print_json
 
 
 def write_report(study: Path, runs: Path, out: Path | None, *, as_json: bool) -> None:
     """Write the report and print its verdicts and path."""
-    results = ablate.results(study, runs=runs)
+    folder = find_study(study, runs)
+    results = ablate.results(folder.path)
     path = ablate.report(results, out=out)
     verdicts = results.verdicts()
     if as_json:
@@ -22,4 +24,6 @@ def write_report(study: Path, runs: Path, out: Path | None, *, as_json: bool) ->
         shown.print(verdict.sentence)
     for caveat in results.caveats():
         shown.print(f"note: {caveat}")
+    if changed_since(study, folder):
+        shown.print(f"note: {study} has changed since this study was run; the report is of the file as it was then")
     shown.print(f"report: {path}")

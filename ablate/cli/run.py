@@ -9,6 +9,7 @@ import typer
 from ablate.api import sweep_plan
 from ablate.cli.output import print_json, print_warnings
 from ablate.cli.progress import Progress
+from ablate.cli.status import next_command
 from ablate.experiment import load
 from ablate.sweep.events import Interrupted
 
@@ -27,12 +28,17 @@ def run_experiment(
     experiment = load(file, plugins=plugins)
     try:
         with Progress() as progress:
-            study, made, outcome = sweep_plan(
-                experiment, runs=runs, parallel=parallel, retry=retry, limit=limit, on_event=progress
+            study, _, outcome = sweep_plan(
+                experiment,
+                runs=runs,
+                parallel=parallel,
+                retry=retry,
+                limit=limit,
+                on_event=progress,
+                on_plan=lambda plan: print_warnings(plan.warnings),
             )
     except Interrupted as stopped:
         raise typer.Exit(stopped.exit_code) from None
-    print_warnings(made.warnings)
     counts = outcome.counts
     if as_json:
         print_json(
@@ -50,10 +56,9 @@ def run_experiment(
             }
         )
     else:
-        parts = [f"{counts.complete + counts.diverged} of {counts.planned} trials have ended"]
+        parts = [f"{counts.done} of {counts.planned} trials have a result"]
         parts += [f"{number} {word}" for word in ("diverged", "failed", "waiting") if (number := getattr(counts, word))]
         typer.echo(", ".join(parts) + f": {study.path}")
-        if counts.done:
-            typer.echo(f"next: ablate report {file}")
+        typer.echo(f"next: {next_command(file, runs, waiting=counts.waiting, failed=counts.failed)}")
     if outcome.exit_code:
         raise typer.Exit(outcome.exit_code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ablate.api import find_study
+from ablate.api import RUNS, changed_since, find_study
 from ablate.cli.output import console, print_json, print_table
 
 STATES = ("complete", "diverged", "failed", "timed_out", "pruned", "excluded", "running", "waiting")
@@ -24,9 +24,17 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
         {"arm": arm, "seed": int(seed), "reason": reason}
         for arm, seed, reason in zip(failures["name"], failures["seed"], failures["reason"], strict=True)
     ]
-    following = _next(total, what, plan["command"])
+    changed = changed_since(what, study)
+    run = f"ablate run {what}" if what.is_file() else plan["command"]
+    following = (
+        "it is running; ask again"
+        if total["running"]
+        else next_command(what, runs, waiting=total["waiting"] + changed, failed=total["failed"], run=run)
+    )
     if as_json:
-        print_json({"name": plan["name"], **total, "arms": arms, "failures": failed, "next": following})
+        print_json(
+            {"name": plan["name"], **total, "arms": arms, "failures": failed, "changed": changed, "next": following}
+        )
         return
     states = [state for state in STATES if total[state]]
     columns = [("arm", False), *((state.replace("_", " "), True) for state in states), ("planned", True)]
@@ -38,14 +46,14 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     out = console()
     for each in failed:
         out.print(f"failed: {each['arm']}, seed {each['seed']}: {each['reason']}")
+    if changed:
+        out.print(f"note: {what} has changed since this study was run; the counts are those of the file as it was then")
     out.print(f"next: {following}")
 
 
-def _next(total: dict[str, int], what: Path, command: str) -> str:
-    if total["running"]:
-        return "it is running; ask again"
-    if total["waiting"]:
-        return command
-    if total["failed"]:
-        return f"{command} --retry failed"
-    return f"ablate report {what}"
+def next_command(what: Path | str, runs: Path, *, waiting: int, failed: int, run: str | None = None) -> str:
+    """The command that comes next: ``run`` (by default that of ``what``) while there is something to run."""
+    where = "" if runs == RUNS else f" --runs {runs}"
+    if waiting or failed:
+        return f"{run or f'ablate run {what}'}{where}{'' if waiting else ' --retry failed'}"
+    return f"ablate report {what}{where}"

@@ -53,11 +53,31 @@ def diagnose(
     found: dict[Place, list[Mapping[str, Any]]] = {}
     for item in error.errors():
         found.setdefault(_place(item, data), []).append(item)
+    _drop_what_another_explains(found)
     problems = [
         _diagnostic(place, items, data, document, registry, _origin(place, origins or {}))
         for place, items in found.items()
     ]
     return in_order(problems)
+
+
+def _drop_what_another_explains(found: dict[Place, list[Mapping[str, Any]]]) -> None:
+    """Leave out the other branches of a union where one was followed further, and a key that was only misspelt."""
+    for place in list(found):
+        if any(other[: len(place)] == place for other in found if len(other) > len(place)):
+            rest = [item for item in found[place] if item["type"] not in WANTED]
+            if rest:
+                found[place] = rest
+            else:
+                del found[place]
+    unknown = [place for place, items in found.items() if items[0]["type"] == "extra_forbidden"]
+    missing = [place for place, items in found.items() if items[0]["type"] == "missing"]
+    for place in unknown:
+        meant = [other for other in missing if other[:-1] == place[:-1]]
+        near = closest(str(place[-1]), [str(other[-1]) for other in meant])
+        for other in meant:
+            if other[-1] == near:
+                found.pop(other, None)
 
 
 def in_order(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -97,7 +117,7 @@ def _diagnostic(
     origin: Place,
 ) -> Diagnostic:
     kind = items[0]["type"]
-    name = str(place[-1]) if place else "the file"
+    name = _name(place)
     if kind == "extra_forbidden":
         options = fields_at(place[:-1], data, registry)
         near = closest(name, options)
@@ -135,6 +155,8 @@ def _explain(name: str, items: Sequence[Mapping[str, Any]]) -> tuple[str, str | 
         number = (
             looks_like_number(value) if isinstance(value, str) and any("number" in want for want in wanted) else None
         )
+        if isinstance(value, float) and value.is_integer() and "a whole number" in wanted:
+            number = str(int(value))
         return f"`{name}` must be {' or '.join(wanted)}, not {_shown(value)}", number and f"write `{number}`"
     return item["msg"].removeprefix("Value error, "), None
 
@@ -150,6 +172,13 @@ def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return "a mapping"
     return "a list" if isinstance(value, list) else f"{value!r:.60}"
+
+
+def _name(place: Place) -> str:
+    """What a value is called: its key, and in a list also where in it: ``seeds[0]``."""
+    if not place:
+        return "the file"
+    return f"{_name(place[:-1])}[{place[-1]}]" if isinstance(place[-1], int) else str(place[-1])
 
 
 def _within(place: Place) -> str:

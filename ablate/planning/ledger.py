@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import torch
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from ablate.experiment.settings import Setup
@@ -14,6 +16,10 @@ from ablate.slots import Model, Task
 
 TABLES = frozenset({"embed", "position", "head"})
 """Roles that count as embeddings: what is looked up, and the output's matrix."""
+
+
+KEEPS_SHAPE = frozenset({"norm", "residual", "mixer", "feed_forward", "position"})
+"""Slots whose modules give what has the shape of their first input."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +45,21 @@ def ledger(setup: Setup, context: int, vocabulary: int) -> Ledger:
     return _ledger(setup.model, setup.task, setup.training.batch, context, vocabulary)
 
 
+def _keeps_shape(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+    """Hold a component to its slot's contract where it is first run, so that the error names it and no other."""
+    wanted, given = tuple(inputs[0].shape), tuple(getattr(output, "shape", ()))
+    if given != wanted:
+        site: Any = module.site
+        found = given if isinstance(output, torch.Tensor) else type(output).__name__
+        raise TypeError(f"the {site.slot} at `{site.path}` gave {found} for {wanted}")
+
+
 @cache
 def _ledger(model: Model, task: Task, batch: int, context: int, vocabulary: int) -> Ledger:
     network = build_shape(model, root_site(context, vocabulary))
+    for module in network.modules():
+        if getattr(module, "site", None) is not None and module.site.slot in KEEPS_SHAPE:
+            module.register_forward_hook(_keeps_shape)
     sizes = [(parameter.role, value.numel()) for parameter, value in named_parameters(network)]
     tokens = torch.zeros(batch, context, dtype=torch.long, device="meta")
     with FlopCounterMode(display=False) as counter:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ablate.errors import Diagnostic, InputError
@@ -72,6 +74,8 @@ def make_plan(experiment: Experiment) -> Plan:
                 raise InputError([problem]) from error
             excluded.append({"name": arm.name, "levels": arm.levels, "why": str(error)})
             continue
+        except Exception as error:  # whatever a component's code raises; it is the component's author who can mend it
+            raise InputError([_broken(arm, error, experiment)]) from error
         setups.append(setup)
         arms.append(_arm(arm, setup, data, counted, experiment))
     trials = [
@@ -132,6 +136,18 @@ def _read(task: Task, experiment: Experiment) -> Data:
         raise InputError(found) from error
 
 
+def _broken(arm: Arm, error: Exception, experiment: Experiment) -> Diagnostic:
+    """A component's code fails: which arm, what it says, and the line of the plugin where it does."""
+    said = f"{type(error).__name__}: {error}".splitlines()[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    files = {str(path): path.name for path in experiment.registry.files}
+    known = [frame for frame in frames if frame.filename in files] or [frames[-1]]
+    last = known[-1]
+    help = f"it was raised at {Path(last.filename).name}, line {last.lineno}, in `{last.name}`"
+    place = ("model",) if arm.name == "baseline" else ("factors",)
+    return experiment.document.diagnose("G210", f"`{arm.name}` cannot be built: {said}", place, key=True, help=help)
+
+
 def _arm(arm: Arm, setup: Setup, data: Data, counted: Ledger, experiment: Experiment) -> dict[str, Any]:
     settings = experiment.settings
     identity = {
@@ -160,7 +176,9 @@ def _warnings(experiment: Experiment, excluded: list[dict[str, Any]]) -> Iterato
         best = 0.5 ** (len(seeds) - 1)
         yield experiment.document.diagnose(
             "W001",
-            f"{len(seeds)} seeds: the exact sign-flip test cannot go below p = {best:g}",
+            f"{len(seeds)} seeds: the exact sign-flip test cannot go below p = {best:g}"
+            if len(seeds) > 1
+            else "1 seed: no interval can be computed",
             ("seeds",),
             key=True,
             help="6 seeds or more can reach p < 0.05",

@@ -61,7 +61,7 @@ def arms_table(study: Study) -> Table:
         *_estimate_columns(study),
         Column("parameters_delta", "params Δ", unit="%", optional=True, adorn=_parameters),
         Column("flops_delta", "FLOPs Δ", unit="%", optional=True),
-        Column("speed_delta", "tokens/s Δ", unit="%", optional=True),
+        Column("speed_delta", "tokens/s Δ", unit="%", optional=True, compose=_speed),
     ]
     records = [_baseline(study), *(_arm(study, row) for row in rows_of(study.effects))]
     return Table(columns, records, pinned=1)
@@ -110,7 +110,8 @@ def note(study: Study) -> str:
     short = " Arms are named by the levels in which they differ from the baseline." if study.factorial else ""
     return (
         "Δ is the mean of the differences paired by seed, with its simultaneous 95% interval. Columns in which all "
-        f"rows agree are left out; effects.csv has every column, and effects.tex the tables for LaTeX.{short}"
+        f"rows agree are left out; effects.csv has every column, and effects.tex the tables for LaTeX.{short} "
+        "tokens/s depends on what else the machine did meanwhile: it is a hint, and no part of any verdict."
     )
 
 
@@ -164,7 +165,12 @@ def _estimate_columns(study: Study, *, means: bool = True) -> list[Column]:
 
 
 def _agree(record: Mapping[str, Any]) -> str:
-    return f"{record['agree']}/{record['pairs']}" if record["agree"] else ""
+    return f"{record['agree']}/{record['pairs']}" if record["agree"] and record["pairs"] not in ("", "0") else ""
+
+
+def _speed(record: Mapping[str, Any]) -> str:
+    """Whole per cents: the rest is the machine's."""
+    return fixed(float(record["speed_delta"]), 0, sign=True) if record["speed_delta"] else ""
 
 
 def _parameters(record: Mapping[str, Any], text: str) -> Markup:

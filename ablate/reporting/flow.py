@@ -52,6 +52,21 @@ def ratios(study: Study) -> Sequence[Ratio]:
     return [Ratio(arm, start.get(arm.id), end.get(arm.id)) for arm in study.arms if arm.id in start or arm.id in end]
 
 
+def unjudged(study: Study) -> Sequence[str]:
+    """Every arm that has no such ratio, each with why, in the plan's order; arms that share a reason stand together."""
+    judged = {ratio.arm.id for ratio in ratios(study)}
+    norms = study.probe("grad_norm")
+    norms = norms[norms["layer"].notna()]
+    reasons: dict[str, list[str]] = {}
+    for arm in study.arms:
+        if arm.id not in judged:
+            mine = norms[norms["arm"] == arm.id]
+            w2 = mine[mine["role"] == "w2"]
+            one = "only one block with a parameter of role w2" if len(w2) else "no parameter of role w2"
+            reasons.setdefault(one if len(mine) else "no gradients on record", []).append(arm.label)
+    return [f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} {why}" for why, names in reasons.items()]
+
+
 def table(found: Sequence[Ratio]) -> Table:
     """The arms that are flagged, with their ratios."""
     columns = [

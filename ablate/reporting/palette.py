@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 BASELINE = "#7a7f87"
 """The baseline's grey, and nobody else's."""
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0568c", "#a67c00", "#00868b")
-"""One colour an arm, in the order of the plan; each has a contrast of 3:1 with both grounds."""
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-"""The second cue where there are points. Their number shares no factor with the colours', so 42 arms stay apart."""
-GLYPHS: Mapping[str, str] = dict(zip(MARKERS, "●■▲◆▼✚✖", strict=True))
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0568c", "#a67c00", "#00868b", "#8266cc")
+"""One colour an arm, in the order of the plan; each has a contrast of 3:1 with both grounds. They are as many as the
+arms that are drawn as lines in one figure, so that none returns there."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
+"""The second cue where there are points. Their number shares no factor with the colours', so 56 arms stay apart."""
+GLYPHS: Mapping[str, str] = dict(zip(MARKERS, "●■▲◆▼✚✖◀", strict=True))
 """The markers as letters, for text."""
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 2.2), (1.6, 1.6), (6, 1.8, 1.4, 1.8), (9, 2.5))
 """The second cue where there are lines."""

@@ -18,12 +18,12 @@ def facts(study: Study) -> list[tuple[str, str]]:
     git = plan["git"]
     dirty = " (with uncommitted changes)" if git and git["dirty"] else ""
     seconds = trials["seconds"].sum()
-    known = sorted(plan["data"]["facts"].items())
+    known = sorted((key, value) for key, value in plan["data"]["facts"].items() if key != "vocabulary")
     return [
         ("design", str(plan["design"]).replace("_", " ")),
         ("arms", str(len(plan["arms"]))),
         ("seeds", ", ".join(map(str, plan["seeds"]))),
-        ("steps", f"{plan['budget']['steps']:,} of {plan['arms'][0]['tokens']:,} tokens"),
+        ("budget", f"{plan['budget']['steps']:,} steps of {plan['arms'][0]['tokens']:,} tokens each"),
         ("training time", f"{seconds / 3600:.2f} h in all" if seconds >= 3600 else f"{seconds / 60:.1f} min in all"),
         ("device", f"{plan['device']}, {plan['precision']}, {plan['threads']} "
                    f"{'thread' if plan['threads'] == 1 else 'threads'} a worker"),
@@ -34,6 +34,14 @@ def facts(study: Study) -> list[tuple[str, str]]:
         ("git", f"{git['commit']}{dirty}" if git else "no repository"),
         ("divergence rule", _divergence(plan["diverged"])),
     ]  # fmt: skip
+
+
+def needed(study: Study) -> list[str]:
+    """The names of the files, beside the experiment, that a run needs: its plugins, and the data of its tasks."""
+    plan = study.plan
+    paths = [*plan.get("plugins", ()), *(arm["config"]["task"].get("path") for arm in plan["arms"])]
+    names = (str(path).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] for path in paths if path)
+    return [plain(name) for name in dict.fromkeys(names)]
 
 
 def _divergence(rule: dict[str, Any]) -> str:

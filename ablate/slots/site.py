@@ -70,7 +70,10 @@ def place(component: Buildable, at: Site, *inputs: Any) -> nn.Module:
 
     A component that holds other components builds them with this too, at ``at.child(...)``.
     """
-    return mark(component.build(at, *inputs), at)
+    module = component.build(at, *inputs)
+    if not callable(getattr(module, "named_parameters", None)):
+        raise TypeError(f"`build` of {type(component).__name__} gave {type(module).__name__}, and no module")
+    return mark(module, at)
 
 
 class Buildable(Protocol):

@@ -72,11 +72,14 @@ class Seeds(Section):
         arms, cut = study.chosen()
         if study.factorial or len(arms) < 2:
             return ""
+        shown, empty = seeds.with_pairs(study, [arm for arm in arms if not arm.baseline])
+        if not shown:
+            return page.template("nothing.html", text="No seed has completed both an arm and the baseline.")
         return page.figure(
-            seeds.seed_lines(study, [arm for arm in arms if not arm.baseline]),
+            seeds.seed_lines(study, shown),
             name="seeds",
             alt=f"For each arm, a line for each seed from the baseline's {study.metric} to the arm's",
-            caption=f"A line for each seed, from the baseline to the arm; lines that run alike agree. {cut}",
+            caption=f"{seeds.caption(empty)} {cut}".strip(),
         )
 
 
@@ -128,11 +131,14 @@ class GradientFlow(Section):
         if series.block_gradients(study.probes).empty:
             return page.template("nothing.html", text="No gradients were recorded.")
         arms, cut = study.chosen(study.probe("grad_norm"))
-        flagged = [ratio for ratio in flow.ratios(study) if ratio.flag]
+        judged = flow.ratios(study)
+        flagged = [ratio for ratio in judged if ratio.flag]
         return page.template(
             "gradient_flow.html",
             flagged=flagged,
             table=page.table(flow.table(flagged), "flagged", "Flagged arms") if len(flagged) > 4 else "",
+            judged=len(judged),
+            unjudged=flow.unjudged(study),
             rule=flow.RULE,
             cut=cut,
             maps=page.figure(
@@ -179,7 +185,7 @@ class Stability(Section):
                 inside.insides(study, arms),
                 name="insides",
                 alt="Gradient norm, stream RMS, attention logits and entropy, zeros and dead units of every arm",
-                caption="Means of the seeds (geometric on log axes), of the finite values.",
+                caption=inside.caption(study, arms),
             ),
             spikes=page.figure(
                 inside.spikes(study, study.measured(spiked), spiked),
@@ -221,9 +227,12 @@ class Unfinished(Section):
     title: ClassVar[str] = "Runs that did not finish"
 
     def render(self, page: Page) -> str:
-        """Counts by arm and end, then the runs with the ends of their logs; always there."""
+        """Counts by arm and end, then the runs with the ends of their logs; one sentence where all completed."""
+        groups = trials.groups(page.study)
+        if not groups:
+            return page.template("nothing.html", text="Every planned trial completed.")
         counts = page.table(trials.counts_table(page.study), "ends", "Trials of each arm by how they ended")
-        return page.template("unfinished.html", groups=trials.groups(page.study), counts=counts)
+        return page.template("unfinished.html", groups=groups, counts=counts)
 
 
 class Trials(Section):
@@ -254,6 +263,7 @@ class Reproduce(Section):
         return page.template(
             "reproduce.html",
             command=study.plan["command"],
+            needed=provenance.needed(study),
             facts=provenance.facts(study),
             yaml=provenance.yaml(study),
             versions=provenance.versions(study),

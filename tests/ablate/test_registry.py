@@ -141,3 +141,21 @@ def test_a_broken_module_harms_no_other_and_is_remembered() -> None:
     with pytest.raises(ValidationError) as caught:
         hold(registry, "nope")
     assert caught.value.errors()[0]["ctx"]["failed"] == ["bad 0.1"]
+
+
+def test_a_component_that_lacks_its_slots_method_is_told_which(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(NORM.format(kind="x").replace("def build", "def biuld"))
+    with pytest.raises(InputError, match=r"S112.*`Mine` lacks `build`"):
+        Registry.installed().add_file(tmp_path / "mine.py")
+
+
+def test_the_hash_covers_the_modules_that_a_component_builds(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(NORM.format(kind="x"))
+    one = Registry.installed()
+    one.add_file(tmp_path / "mine.py")
+    before = one.entry("norm", "x").digest
+    assert before == one.entry("norm", "x").digest
+    (tmp_path / "mine.py").write_text(NORM.format(kind="x") + "\nclass Other(nn.Module): ...\n")
+    two = Registry.installed()
+    two.add_file(tmp_path / "mine.py")
+    assert two.entry("norm", "x").digest != before

@@ -16,6 +16,7 @@ from ablate.experiment.yaml.source import Source, shown
 
 MAX_NODES = 10_000
 MAX_DEPTH = 100
+_NEEDS = "an experiment needs at least a name, a task, a model, training, an objective and a budget"
 
 _PROPERTIES = re.compile(r"(?:[&!][^ \t\r\n]*+|[ \t\r\n]+|#[^\r\n]*+)*+")
 
@@ -32,7 +33,12 @@ def compose(source: Source) -> Node:
     root = composer.root
     if root is None or (root.plain and not root.written):
         what = "holds nothing but comments" if source.text.strip() else "is empty"
-        source.report("Y007", f"the file {what}", None, "`ablate init` writes a first experiment")
+        source.report(
+            "Y007",
+            f"the file {what}",
+            None,
+            _NEEDS,
+        )
     elif not isinstance(root.content, dict):
         message = f"a file is a mapping of keys to values, and this is {kind_of(root.content)}"
         tight = re.match(r"[\w.-]+:\S", root.written)

@@ -15,6 +15,20 @@ from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
 
 
+def with_pairs(study: Study, arms: Sequence[Arm]) -> tuple[list[Arm], list[Arm]]:
+    """The arms that have something to show, a pair with the baseline or a seed that diverged; and the others."""
+    pairs = study.values.rsub(study.values[study.baseline.id], axis=0).notna().any()
+    shown = [arm for arm in arms if pairs[arm.id] or study.diverged(arm)]
+    return shown, [arm for arm in arms if arm not in shown]
+
+
+def caption(empty: Sequence[Arm]) -> str:
+    """What the figure shows, and which arms it has no line of."""
+    text = "A line for each seed, from the baseline to the arm; lines that run alike agree."
+    names = ", ".join(arm.label for arm in empty)
+    return f"{text} Without a seed that both completed, and left out: {names}." if empty else text
+
+
 @drawn
 def seed_lines(study: Study, arms: Sequence[Arm]) -> Figure:
     """A panel an arm: a line a seed from its baseline to the arm; a seed that diverged ends in a cross on top.

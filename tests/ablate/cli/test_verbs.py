@@ -90,9 +90,28 @@ def test_a_second_run_retrains_nothing(ablate: Command, finished: Path) -> None:
     assert len(records) == 6
     shown = ablate("run", "small.yaml", folder=finished)
     assert shown.returncode == 0
-    assert shown.stdout == "6 of 6 trials have ended: runs/small\nnext: ablate report small.yaml\n"
+    assert shown.stdout == "6 of 6 trials have a result: runs/small\nnext: ablate report small.yaml\n"
     assert {path: path.stat().st_mtime_ns for path in records} == records
     assert not list(finished.glob("runs/small/trials/*/a002"))
+
+
+def test_a_changed_file_is_noticed_by_what_only_reads(ablate: Command, tmp_path: Path) -> None:
+    write(tmp_path, *QUICK)
+    assert ablate("run", "small.yaml", "--runs", "elsewhere").returncode == 0
+    status = json.loads(ablate("status", "small.yaml", "--runs", "elsewhere", "--json").stdout)
+    assert (status["changed"], status["next"]) == (False, "ablate report small.yaml --runs elsewhere")
+    write(tmp_path, *QUICK, ("[pre, post]", "[pre, post, sandwich]"))
+    status = json.loads(ablate("status", "small.yaml", "--runs", "elsewhere", "--json").stdout)
+    assert (status["changed"], status["next"]) == (True, "ablate run small.yaml --runs elsewhere")
+    shown = ablate("report", "small.yaml", "--runs", "elsewhere")
+    assert "note: small.yaml has changed since this study was run" in shown.stdout
+    assert "changed" not in ablate("report", "elsewhere/small").stdout
+
+
+def test_a_study_beside_the_file_is_pointed_at(ablate: Command, finished: Path, tmp_path: Path) -> None:
+    shown = ablate("status", str(finished / "small.yaml"), folder=tmp_path)
+    assert shown.returncode == 2
+    assert f"there is one in `{finished / 'runs/small'}`" in shown.stderr
 
 
 def test_growing_runs_only_what_is_new(ablate: Command, tmp_path: Path) -> None:
@@ -129,7 +148,7 @@ def test_a_trial_that_raises_is_shown_the_others_run_and_it_can_be_retried(ablat
     shown = ablate("run", "small.yaml")
     assert shown.returncode == 1
     assert "RuntimeError: out of luck" in shown.stderr
-    assert "4 of 6 trials have ended, 2 failed" in shown.stdout
+    assert "4 of 6 trials have a result, 2 failed" in shown.stdout
     status = json.loads(ablate("status", "small.yaml", "--json").stdout)
     assert status["failures"][0]["arm"] == "residual=shaky"
     assert "--retry failed" in status["next"]
@@ -137,7 +156,7 @@ def test_a_trial_that_raises_is_shown_the_others_run_and_it_can_be_retried(ablat
     assert ablate("run", "small.yaml").returncode == 1  # a failure waits to be asked for
     shown = ablate("run", "small.yaml", "--retry", "failed")
     assert shown.returncode == 0
-    assert "6 of 6 trials have ended" in shown.stdout
+    assert "6 of 6 trials have a result" in shown.stdout
     assert len(list(tmp_path.glob("runs/small/trials/*/a002/curves.arrow"))) == 2
     assert len(list(tmp_path.glob("runs/small/trials/*/a001/end.json"))) == 2
 

@@ -33,13 +33,11 @@ def test_a_valid_file_is_an_experiment(tmp_path: Path) -> None:
     ("old", "new", "expected"),
     [
         ("smallest_effect", "smalest_effect", [
-            "S104 15:1 `smallest_effect` is missing in `objective` | "
-            "The smallest difference that matters, in the metric's unit; verdicts are judged against it.",
             "S101 15:31 unknown key `smalest_effect` in `objective` | did you mean `smallest_effect`?",
         ]),
         ("kind: attention", "kind: atention", ["S102 9:10 no mixer is called `atention` | did you mean `attention`?"]),
         ("heads: 2", "heads: two", ["S103 9:35 `heads` must be a whole number, not the text `two` | None"]),
-        ("heads: 2", "heads: 2.0", ["S103 9:35 `heads` must be a whole number, not 2.0 | None"]),
+        ("heads: 2", "heads: 2.0", ["S103 9:35 `heads` must be a whole number, not 2.0 | write `2`"]),
         ("heads: 2", "heads: true", ["S103 9:35 `heads` must be a whole number, not true | None"]),
         ("heads: 2", "heads: 0", ["S103 9:35 `heads` must be at least 1, not 0 | None"]),
         ("batch: 4", "batch: 1_000", [
@@ -52,6 +50,9 @@ def test_a_valid_file_is_an_experiment(tmp_path: Path) -> None:
         ("metric: val/loss", "metric: val/los", [
             "S111 15:21 the task reports no `val/los` | did you mean `val/loss`?"
         ]),
+        ("seeds: 6", "seeds: [0.5, 1]", ["S103 14:9 `seeds[0]` must be a whole number, not 0.5 | None"]),
+        ("seeds: 6", "seeds: {rnage: [0, 3]}", ["S101 14:9 unknown key `rnage` in `seeds` | did you mean `range`?"]),
+        ("objective:", "objectve:", ["S101 15:1 unknown key `objectve` | did you mean `objective`?"]),
         ("seeds: 6", "seeds: [1, 1]", ["S103 14:8 a seed is named twice | None"]),
         ("seeds: 6", "seeds: 0", ["S103 14:8 an experiment needs at least one seed | None"]),
         ("task: {kind: text", "task: {kind: txt", ["S102 4:7 no task is called `txt` | did you mean `text`?"]),

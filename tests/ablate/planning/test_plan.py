@@ -156,3 +156,47 @@ def test_identities_never_change(tmp_path: Path) -> None:
     found = ids(write(tmp_path, ("source: python-docs", "path: mine.txt")))
     assert found["baseline", 0] == "5f2e859b38b931e7"
     assert found["residual=off", 5] == "cfc4b8cf480d6055"
+
+
+PLUGIN = """
+from typing import Literal
+import torch
+from torch import nn
+from ablate.slots import FeedForward, Site
+
+class Wide(nn.Module):
+    def forward(self, x):
+        return torch.cat([x, x[..., :1]], -1)
+
+class Mine(FeedForward):
+    '''A feed-forward with a mistake.'''
+    kind: Literal["mine"] = "mine"
+
+    def build(self, at: Site) -> nn.Module:
+        return BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "help"),
+    [
+        ("Wide()", "TypeError: the feed_forward at `block.0.feed_forward` gave (4, 16, 17) for (4, 16, 16)", None),
+        ("None", "TypeError: `build` of Mine gave NoneType, and no module", None),
+        (
+            "nn.Linear(at.widht, 1)",
+            "AttributeError: 'Site' object has no attribute 'widht'",
+            "it was raised at mine.py, line 16, in `build`",
+        ),
+    ],
+)
+def test_a_components_mistake_is_told_with_its_arm_and_line(
+    tmp_path: Path, body: str, message: str, help: str | None
+) -> None:
+    (tmp_path / "mine.py").write_text(PLUGIN.replace("BODY", body))
+    levels = ("path: model.placement, levels: [pre, post]", "path: model.feed_forward, levels: [mlp, mine]")
+    with pytest.raises(InputError) as caught:
+        plan(write(tmp_path, levels, ("seeds: 6", "plugins: [./mine.py]")))
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "G210"
+    assert diagnostic.message == f"`placement=mine` cannot be built: {message}"
+    assert help is None or diagnostic.help == help

@@ -35,7 +35,7 @@ CONTRAST = """() => {
     if (!node.textContent.trim() || !node.getClientRects().length || node.closest(".mark")) continue;
     const style = getComputedStyle(node);
     const ink = parse(node.closest("svg") ? style.fill : style.color);
-    const glyph = node.closest("svg") && /^[●■▲◆▼✚✖✕ 0-9]+$/u.test(node.textContent.trim());
+    const glyph = node.closest("svg") && /^[●■▲◆▼✚✖◀✕ 0-9]+$/u.test(node.textContent.trim());
     const [a, b] = [luminance(ink), luminance(ground(node))].sort((x, y) => y - x);
     const ratio = (a + 0.05) / (b + 0.05);
     const what = `${node.tagName} ${node.textContent.slice(0, 40)}: ${ratio.toFixed(2)}`;

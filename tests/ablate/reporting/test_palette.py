@@ -8,6 +8,7 @@ from importlib.resources import files
 import pytest
 from matplotlib.colors import to_rgb
 
+from ablate.reporting.figures.lines import MOST_LINES
 from ablate.reporting.palette import BASELINE, COLOURS, GLYPHS, MARKERS, look
 
 
@@ -38,9 +39,13 @@ def test_the_baseline_alone_is_grey() -> None:
     assert all(look(index).colour != BASELINE for index in range(1, 100))
 
 
-def test_42_arms_stay_apart_by_colour_and_marker_and_30_by_colour_and_dash() -> None:
-    assert len({look(index)[:2] for index in range(1, 43)}) == 42
-    assert len({look(index)[::2] for index in range(1, 31)}) == 30
+def test_56_arms_stay_apart_by_colour_and_marker_and_35_by_colour_and_dash() -> None:
+    assert len({look(index)[:2] for index in range(1, 57)}) == 56
+    assert len({look(index)[::2] for index in range(1, 36)}) == 35
+
+
+def test_no_colour_returns_among_the_arms_that_are_drawn_as_lines() -> None:
+    assert len({look(index).colour for index in range(MOST_LINES)}) == MOST_LINES
 
 
 def test_every_marker_has_its_letter() -> None:

@@ -36,12 +36,16 @@ from tests.ablate.experiment.yaml.outcomes import errors
             "  |  " + " " * 40 + "^\n"
             "  = help: is a bracket left open?",
         ),
-        ("", "error[Y007]: the file is empty\n --> x.yaml\n  = help: `ablate init` writes a first experiment"),
+        (
+            "",
+            "error[Y007]: the file is empty\n --> x.yaml\n  = help: an experiment needs at least a name, a task, "
+            "a model, training, an objective and a budget",
+        ),
         (
             "# a: 1\n",
             "error[Y007]: the file holds nothing but comments\n"
             " --> x.yaml\n"
-            "  = help: `ablate init` writes a first experiment",
+            "  = help: an experiment needs at least a name, a task, a model, training, an objective and a budget",
         ),
         (
             "a: 1\n---\nb: 2\n",
