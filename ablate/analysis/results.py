@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ablate.analysis.caveats import caveats
+from ablate.analysis.code import other_code
 from ablate.analysis.course import courses
 from ablate.analysis.effects import effects, evidence
 from ablate.analysis.factorial import Factorial
@@ -120,7 +121,7 @@ class Results:
 
     def caveats(self) -> list[str]:
         """What to know before believing the verdicts, as sentences."""
-        return caveats(
+        found = caveats(
             self.plan,
             self._trials,
             curves=self._curves,
@@ -128,6 +129,7 @@ class Results:
             courses=self._courses,
             factorial=self._factorial,
         )
+        return [*found, *other_code(self.plan, self.folder)]
 
     def _repr_html_(self) -> str:
         tally = self.counts()

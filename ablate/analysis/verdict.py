@@ -101,6 +101,9 @@ class Verdict:
     stuck: bool
     """Whether most of its seeds are stuck at the unigram entropy."""
 
+    def __str__(self) -> str:
+        return self.sentence
+
 
 def word(evidence: Evidence, objective: Objective) -> str:
     """The verdict: the first of the rules that holds, in their fixed order."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from ablate.analysis.code import other_code
 from ablate.api import sweep_plan
 from ablate.cli.output import print_json, print_warnings
 from ablate.cli.progress import Progress
@@ -28,7 +29,7 @@ def run_experiment(
     experiment = load(file, plugins=plugins)
     try:
         with Progress() as progress:
-            study, _, outcome = sweep_plan(
+            study, made, outcome = sweep_plan(
                 experiment,
                 runs=runs,
                 parallel=parallel,
@@ -39,6 +40,8 @@ def run_experiment(
             )
     except Interrupted as stopped:
         raise typer.Exit(stopped.exit_code) from None
+    for note in other_code(made.data, study.path):
+        typer.echo(f"note: {note}", err=True)
     counts = outcome.counts
     if as_json:
         print_json(

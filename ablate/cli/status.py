@@ -32,9 +32,8 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
         else next_command(what, runs, waiting=total["waiting"] + changed, failed=total["failed"], run=run)
     )
     if as_json:
-        print_json(
-            {"name": plan["name"], **total, "arms": arms, "failures": failed, "changed": changed, "next": following}
-        )
+        told = {"arms": arms, "failures": failed, "changed": changed, "next": following}
+        print_json({"name": plan["name"], **total, **told})
         return
     states = [state for state in STATES if total[state]]
     columns = [("arm", False), *((state.replace("_", " "), True) for state in states), ("planned", True)]

@@ -166,6 +166,7 @@ def _arm(arm: Arm, setup: Setup, data: Data, counted: Ledger, experiment: Experi
         "flops": counted.flops,
         "tokens": counted.tokens,
         "data": {"hash": data.digest, "facts": dict(data.facts)},
+        "components": components_of([setup], experiment.registry),
     }
 
 
@@ -174,11 +175,10 @@ def _warnings(experiment: Experiment, excluded: list[dict[str, Any]]) -> Iterato
     grid, seeds = experiment.grid, experiment.seeds
     if len(seeds) < 6:
         best = 0.5 ** (len(seeds) - 1)
+        few = f"{len(seeds)} seeds: the exact sign-flip test cannot go below p = {best:g}"
         yield experiment.document.diagnose(
             "W001",
-            f"{len(seeds)} seeds: the exact sign-flip test cannot go below p = {best:g}"
-            if len(seeds) > 1
-            else "1 seed: no interval can be computed",
+            few if len(seeds) > 1 else "1 seed: no interval can be computed",
             ("seeds",),
             key=True,
             help="6 seeds or more can reach p < 0.05",

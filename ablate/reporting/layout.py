@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from ablate.reporting.names import SMALL, in_heading
 from ablate.reporting.numbers import MINUS
 from ablate.reporting.palette import GLYPHS, INK, MUTED, Look
 
@@ -20,7 +18,6 @@ DOT = 72
 """Pixels an inch, in figures as :mod:`ablate.reporting.svg` draws them."""
 PAGE = 1120
 """The widest figure that the page takes, in pixels."""
-SMALL = 11.0
 
 
 class Margins(NamedTuple):
@@ -83,7 +80,7 @@ def heading(
     """
     lift = 8 + 13.5 * (below.count("\n") + 1) if below else 8
     if title:
-        title = wrapped(title, pixels(axes)[0] + room, lines, 12.5, 700)
+        title = in_heading(title, pixels(axes)[0] + room, lines)
         axes.annotate(title, (0, 1), xytext=(0, lift), xycoords="axes fraction", textcoords="offset pixels",
                       ha="left", va="baseline", fontsize=12.5, fontweight="bold", color=INK)  # fmt: skip
     if below:
@@ -150,43 +147,6 @@ def _start(group: Sequence[float], gap: float, low: float, high: float) -> float
 
 def _end(group: Sequence[float], gap: float, low: float, high: float) -> float:
     return _start(group, gap, low, high) + (len(group) - 1) * gap
-
-
-@lru_cache(maxsize=4096)
-def text_width(text: str, size: float = SMALL, weight: int = 400) -> float:
-    """Width of a text in pixels, by matplotlib's font, which is wider than most."""
-    font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
-    return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0])
-
-
-def shorten(text: str, width: float, size: float = SMALL, weight: int = 400) -> str:
-    """The text, with its middle cut out until it is no wider than ``width`` pixels."""
-    if text_width(text, size, weight) <= width:
-        return text
-    fits, cut = 0, len(text)
-    while cut - fits > 1:  # by halves: a name may have hundreds of letters
-        kept = (fits + cut) // 2
-        fits, cut = (kept, cut) if text_width(_middle_cut(text, kept), size, weight) <= width else (fits, kept)
-    return _middle_cut(text, fits)
-
-
-def _middle_cut(text: str, kept: int) -> str:
-    return f"{text[: (kept + 1) // 2]}…{text[len(text) - kept // 2 :]}"
-
-
-def wrapped(text: str, width: float, lines: int, size: float = SMALL, weight: int = 400) -> str:
-    """The text broken after commas and at spaces into at most so many lines of this width; the last is shortened."""
-    words, rows = text.split(" "), [""]
-    while words:
-        longer = f"{rows[-1]} {words[0]}".strip()
-        if len(rows) == lines:
-            return "\n".join([*rows[:-1], shorten(" ".join([rows[-1], *words]).strip(), width, size, weight)])
-        if rows[-1] and text_width(longer, size, weight) > width:
-            rows.append("")
-        else:
-            rows[-1] = shorten(longer, width, size, weight)
-            words.pop(0)
-    return "\n".join(rows)
 
 
 def few_ticks(axes: Axes, x: int | None = None, y: int | None = None) -> None:

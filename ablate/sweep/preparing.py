@@ -51,7 +51,7 @@ class Configs:
                 "checkpoint_seconds": plan["budget"].get("checkpoint_seconds", CHECKPOINT_SECONDS),
                 "probes": plan["probes"],
             },
-            "components": plan["components"],
+            "components": arm.get("components", plan["components"]),
             "data": arm.get("data", plan["data"]),
             "folder": plan.get("folder", "."),
         }

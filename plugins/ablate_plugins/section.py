@@ -185,7 +185,7 @@ class Stability(Section):
                 inside.insides(study, arms),
                 name="insides",
                 alt="Gradient norm, stream RMS, attention logits and entropy, zeros and dead units of every arm",
-                caption=inside.caption(study, arms),
+                caption=inside.caption(study),
             ),
             spikes=page.figure(
                 inside.spikes(study, study.measured(spiked), spiked),

@@ -12,12 +12,11 @@ from matplotlib.ticker import FuncFormatter
 
 from ablate.reporting import series
 from ablate.reporting.figures.forest import far_away
-from ablate.reporting.figures.lines import MOST_LINES
-from ablate.reporting.layout import Label, Margins, few_ticks, heading, label_ends, panels, shorten, wrapped
+from ablate.reporting.figures.lines import MOST_LINES, label_room
+from ablate.reporting.layout import Label, Margins, few_ticks, heading, label_ends, panels
+from ablate.reporting.names import headings, short_names
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
-
-LABELS = 138.0
 
 
 @drawn
@@ -28,7 +27,8 @@ def objective(study: Study, arms: Sequence[Arm]) -> Figure:
     means["tokens"] = means["step"] * means["arm"].map({arm.id: arm.tokens for arm in arms})
     if len(arms) > MOST_LINES:
         return _small_multiples(study, arms, frame, means)
-    figure, (whole, late) = panels(2, 2, (368, 250), Margins(48, LABELS))
+    room = label_room(arms, 220)
+    figure, (whole, late) = panels(2, 2, (506 - room, 250), Margins(48, room))
     _draw(whole, arms, frame, means)
     _draw(late, arms, frame, means)
     heading(whole, "The whole run", study.metric_and_unit, x="tokens")
@@ -38,11 +38,12 @@ def objective(study: Study, arms: Sequence[Arm]) -> Figure:
     late.set_xlim(end / 2, end * 1.01)
     _close_up(study, late, arms, frame[frame["tokens"] >= end / 2])
     _tokens(late)
+    names = short_names([arm.label for arm in arms], room - 26)
     for axes in (whole, late):
         low, high = axes.get_ylim()
         last = means.sort_values("step").groupby("arm")["mean"].last()
-        label_ends(axes, [Label(shorten(arm.label, LABELS - 28), float(last[arm.id]), arm.look)
-                          for arm in arms if arm.id in last.index and low <= last[arm.id] <= high])  # fmt: skip
+        label_ends(axes, [Label(name, float(last[arm.id]), arm.look) for arm, name in zip(arms, names, strict=True)
+                          if arm.id in last.index and low <= last[arm.id] <= high])  # fmt: skip
     return figure
 
 
@@ -118,18 +119,18 @@ def _draw(axes: Axes, arms: Sequence[Arm], frame: pd.DataFrame, means: pd.DataFr
 
 
 def _small_multiples(study: Study, arms: Sequence[Arm], frame: pd.DataFrame, means: pd.DataFrame) -> Figure:
-    long = any("\n" in wrapped(arm.label, 224, 2, 12.5, 700) for arm in arms)
+    titles, long = headings([arm.label for arm in arms], 224, 2)
     figure, all_axes = panels(len(arms), 4, (212, 112), Margins(50, 18, 60 if long else 44, 38))
     base = means[means["arm"] == study.baseline.id].sort_values("step")
     finite = frame.loc[np.isfinite(frame["value"]), "value"]
-    for axes, arm in zip(all_axes, arms, strict=True):
+    for axes, arm, title in zip(all_axes, arms, titles, strict=True):
         axes.plot(base["tokens"], base["mean"], color=study.baseline.look.colour, lw=1.5)
         _draw(axes, [arm], frame, means)
         if not finite.empty:
             room = 0.04 * (finite.max() - finite.min() or 1)
             axes.set_ylim(finite.min() - room, finite.max() + room)
         axes.set_xlim(0, frame["tokens"].max() or 1)
-        heading(axes, arm.label, study.metric_and_unit, x="tokens", room=12, lines=2)
+        heading(axes, title, study.metric_and_unit, x="tokens", room=12, lines=2)
         few_ticks(axes, x=4, y=4)
         _tokens(axes)
     return figure

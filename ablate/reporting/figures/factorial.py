@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablate.reporting.factors import level_means, levels_of
-from ablate.reporting.layout import PAGE, SMALL, Label, Margins, few_ticks, heading, label_ends, panels, shorten
+from ablate.reporting.layout import PAGE, Label, Margins, few_ticks, heading, label_ends, panels
+from ablate.reporting.names import SMALL, short_names, shorten
 from ablate.reporting.numbers import TIMES, fixed, interval, plain
 from ablate.reporting.palette import GROUND, INK, MUTED, look
 from ablate.reporting.study import Study
@@ -64,6 +65,7 @@ def interactions(study: Study, effects: pd.DataFrame) -> Figure:
         labels = []
         if frame.empty:
             _nothing(axes)
+        names = short_names([f"{plain(other)}={line}" for line in lines], 100)
         for number, line in enumerate(lines if not frame.empty else []):
             style = look(number)
             values = frame[[(level, line) for level in across]].to_numpy(dtype=float)
@@ -71,7 +73,7 @@ def interactions(study: Study, effects: pd.DataFrame) -> Figure:
                 axes.plot(range(len(across)), row, color=style.colour, lw=0.8, alpha=0.3)
             axes.plot(range(len(across)), values.mean(axis=0), color=style.colour, lw=2, marker=style.marker,
                       ms=style.size(6.5), mec=GROUND, mew=0.8, dashes=style.dash or (None, None))  # fmt: skip
-            labels.append(Label(shorten(f"{plain(other)}={line}", 100), float(values[:, -1].mean()), style))
+            labels.append(Label(names[number], float(values[:, -1].mean()), style))
         _level_ticks(axes, across, 200)
         few_ticks(axes, y=5)
         label_ends(axes, labels)
@@ -101,7 +103,7 @@ def _limits(frames: Sequence[pd.DataFrame]) -> tuple[float, float]:
 
 
 def _level_ticks(axes: Axes, levels: Sequence[str], width: float) -> None:
-    axes.set_xticks(range(len(levels)), [shorten(plain(level), 0.75 * width / len(levels)) for level in levels])
+    axes.set_xticks(range(len(levels)), short_names([plain(level) for level in levels], 0.75 * width / len(levels)))
     axes.tick_params(axis="x", labelcolor=INK)
     axes.grid(axis="x", visible=False)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ablate.reporting.layout import SMALL, Margins, few_ticks, heading, panels, shorten, text_width
+from ablate.reporting.layout import Margins, few_ticks, heading, panels
+from ablate.reporting.names import SMALL, short_names, text_width
 from ablate.reporting.palette import BAND, BASELINE, GROUND, INK, MUTED, Look
 from ablate.reporting.study import Study
 from ablate.reporting.svg import drawn
@@ -72,11 +73,12 @@ def forest(study: Study, rows: Sequence[Row], *, width: float = 544) -> Figure:
     axes.set_yticks([])
     axes.axvspan(-study.smallest, study.smallest, color=BAND, lw=0)
     axes.axvline(0, color=BASELINE, lw=1.4)
+    shown = [short_names([row.name for row in rows], names - 14, size) for size in (12, SMALL)]
     for place, row in enumerate(rows):
         _row(axes, place, row)
-        size = SMALL if row.indent else 12
+        size = SMALL if row.indent else 12.0
         colour = MUTED if row.indent else INK
-        _beside(axes, place, shorten(row.name, names - 14, size), shift=-12, fontsize=size, color=colour)
+        _beside(axes, place, shown[row.indent][place], shift=-12, fontsize=size, color=colour)
         _beside(axes, place, row.text, shift=rail, fontsize=SMALL + 0.5, color=MUTED if row.pale else colour)
         if row.diverged:
             _beside(axes, place, f"✕ {row.diverged}", shift=5, fontsize=12, color=row.look.colour)

@@ -14,17 +14,18 @@ from matplotlib.figure import Figure
 
 from ablate.reporting import flow, series
 from ablate.reporting.figures.lines import (
-    LABEL_ROOM,
     MOST_LINES,
     colour_bar,
     column_ticks,
+    label_room,
     lines,
     name_rows,
     raster,
     strip_panels,
     strips,
 )
-from ablate.reporting.layout import PAGE, SMALL, Margins, heading, log_ticks, panels, shorten, wrapped
+from ablate.reporting.layout import PAGE, Margins, heading, log_ticks, panels
+from ablate.reporting.names import SMALL, headings, short_names
 from ablate.reporting.palette import BAND, GROUND, INK, MUTED
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
@@ -54,10 +55,11 @@ def heat_maps(study: Study, arms: Sequence[Arm]) -> Figure:
     height = min(150, max(46, 17 * depth))
     columns = math.ceil(len(arms) / math.ceil(len(arms) / 4))
     width = min(320, PAGE / columns - 58)
-    top = 42 if any("\n" in wrapped(arm.label, width + 12, 2, 12.5, 700) for arm in arms) else 26
+    titles, long = headings([arm.label for arm in arms], width + 12, 2)
+    top = 42 if long else 26
     figure, all_axes = panels(len(arms), columns, (width, height), Margins(38, 20, top, 38), foot=48)
     steps = sorted(norms["step"].unique())
-    for axes, arm in zip(all_axes, arms, strict=True):
+    for axes, arm, title in zip(all_axes, arms, titles, strict=True):
         wide = norms[norms["arm"] == arm.id].pivot(index="layer", columns="step", values="value")
         wide = wide.reindex(index=range(depth), columns=steps)
         raster(axes, wide.to_numpy(dtype=float), norm, upward=True)
@@ -65,7 +67,7 @@ def heat_maps(study: Study, arms: Sequence[Arm]) -> Figure:
         stride = math.ceil(depth / max(1, height // 15))
         axes.set_yticks(range(0, depth, stride))
         axes.set_ylabel("layer", labelpad=3)
-        heading(axes, arm.label, x="step", room=12, lines=2)
+        heading(axes, title, x="step", room=12, lines=2)
     colour_bar(figure, norm, "log₁₀ ‖∇W‖ of all of a block's weights, before clipping; geometric mean of the seeds")
     return figure
 
@@ -80,11 +82,11 @@ def profiles(study: Study, arms: Sequence[Arm]) -> Figure:
     ]
     kinds = [kind for kind in kinds if not kind[0].empty]
     parts = [(values, axis, at) for source, values, axis in kinds for at in (0, 1)]
-    many = len(arms) > MOST_LINES
+    many, room = len(arms) > MOST_LINES, label_room(arms, 220)
     if many:
         figure, all_axes = strip_panels(len(parts), arms)
     else:
-        figure, all_axes = panels(len(parts), 2, (372, 172), Margins(58, LABEL_ROOM))
+        figure, all_axes = panels(len(parts), 2, (490 - room, 172), Margins(58, room))
     for index, (source, values, axis) in enumerate(kinds):
         frames = [series.geometric(frame, ["arm", "layer"]) for frame in series.ends(source)]
         pair = all_axes[2 * index : 2 * index + 2]
@@ -93,7 +95,7 @@ def profiles(study: Study, arms: Sequence[Arm]) -> Figure:
             if many:
                 strips(axes, frame, arms, x="layer", log=True, span=span)
             else:
-                lines(axes, frame, arms, x="layer", log=True, marks=True, span=span)
+                lines(axes, frame, arms, x="layer", log=True, marks=True, span=span, room=room)
                 axes.set_xticks(sorted({int(layer) for layer in frame["layer"]}))
             title = "Weights" if source is blocks else "Stream"
             heading(axes, f"{title}, {when}", values, x=axis, x_left=many)
@@ -106,16 +108,16 @@ def updates(study: Study, arms: Sequence[Arm]) -> Figure:
     weights = study.probe("update_ratio")
     weights = weights[weights["role"] != "norm"]
     ratio = series.geometric(weights, ["arm", "step"])
-    many = len(arms) > MOST_LINES
+    many, room = len(arms) > MOST_LINES, label_room(arms, 220)
     if many:
         figure, (axes, beside) = strip_panels(2, arms)
     else:
-        figure, (axes, beside) = panels(2, 2, (372, max(172.0, 24.0 * len(arms))), Margins(58, LABEL_ROOM))
+        figure, (axes, beside) = panels(2, 2, (490 - room, max(172.0, 24.0 * len(arms))), Margins(58, room))
     if many:
         strips(axes, ratio, arms, log=True)
     else:
         span = pd.concat([ratio["value"], pd.Series([GUIDE])])
-        lines(axes, ratio, arms, log=True, span=span)
+        lines(axes, ratio, arms, log=True, span=span, room=room)
         axes.axhline(GUIDE, color=INK, lw=1, ls=(0, (4, 3)))
     guide = "" if many else "; dashed: 10⁻³"
     heading(
@@ -125,11 +127,11 @@ def updates(study: Study, arms: Sequence[Arm]) -> Figure:
         x="step",
         x_left=many,
     )
-    _ratios(beside, study, arms)
+    _ratios(beside, study, arms, room)
     return figure
 
 
-def _ratios(axes: Axes, study: Study, arms: Sequence[Arm]) -> None:
+def _ratios(axes: Axes, study: Study, arms: Sequence[Arm], room: float) -> None:
     """First/last ratio of w2, an arm a row: hollow at the start, filled at the end, beyond the thresholds shaded."""
     first, last = (
         series.geometric(frame, ["arm"]).set_index("arm")["value"]
@@ -152,7 +154,7 @@ def _ratios(axes: Axes, study: Study, arms: Sequence[Arm]) -> None:
     if len(arms) > MOST_LINES:
         name_rows(axes, arms)
     else:
-        axes.set_yticks(range(len(arms)), [shorten(arm.label, LABEL_ROOM - 24) for arm in arms])
+        axes.set_yticks(range(len(arms)), short_names([arm.label for arm in arms], room - 24))
         axes.yaxis.tick_right()
         axes.tick_params(axis="y", labelcolor=INK, pad=10)
     axes.grid(axis="y", visible=False)

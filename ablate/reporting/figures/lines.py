@@ -13,19 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
-from ablate.reporting.layout import (
-    PAGE,
-    SMALL,
-    Label,
-    Margins,
-    few_ticks,
-    label_ends,
-    log_ticks,
-    panels,
-    power,
-    shorten,
-    text_width,
-)
+from ablate.reporting.layout import PAGE, Label, Margins, few_ticks, label_ends, log_ticks, panels, power
+from ablate.reporting.names import SMALL, short_names, text_width
 from ablate.reporting.numbers import MINUS
 from ablate.reporting.palette import GROUND, INK, MUTED, SCALE
 from ablate.reporting.study import Arm
@@ -33,7 +22,12 @@ from ablate.reporting.study import Arm
 MOST_LINES = 8
 """With more arms than this, lines are a tangle and strips of colour take their place."""
 LABEL_ROOM = 118.0
-"""Pixels right of a panel that hold the arms' names."""
+"""Pixels right of a panel that hold the arms' names; more where they are long and there is room."""
+
+
+def label_room(arms: Sequence[Arm], most: float) -> float:
+    """Pixels that the arms' names need right of a panel: all of the longest name, as far as there is room."""
+    return min(most, max([LABEL_ROOM, *(text_width(arm.label) + 27 for arm in arms)]))
 
 
 def strip_panels(count: int, arms: Sequence[Arm]) -> tuple[Figure, list[Axes]]:
@@ -48,12 +42,12 @@ def name_rows(axes: Axes, arms: Sequence[Arm]) -> None:
     axes.set_yticks(range(len(arms)), [""] * len(arms))
     left = axes.get_window_extent().x0
     if left < PAGE / 2:
-        axes.set_yticklabels([shorten(arm.label, left - 8) for arm in arms])
+        axes.set_yticklabels(short_names([arm.label for arm in arms], left - 8))
 
 
 def lines(
     axes: Axes, frame: pd.DataFrame, arms: Sequence[Arm], *, x: str = "step", log: bool = False, marks: bool = False,
-    span: pd.Series[float] | None = None, share: bool = False,
+    span: pd.Series[float] | None = None, share: bool = False, room: float = LABEL_ROOM,
 ) -> None:  # fmt: skip
     """One line an arm (colour and dash), the baseline on top, each named at its end.
 
@@ -66,6 +60,7 @@ def lines(
         marks: whether each point has its arm's marker.
         span: values that a logarithmic axis has room for, where they are more than those drawn.
         share: whether the values are shares, whose axis starts at zero.
+        room: pixels right of the panel that hold the names.
     """
     drawn = [arm for arm in arms if (frame["arm"] == arm.id).any()]
     if not drawn:
@@ -86,7 +81,8 @@ def lines(
     if share:
         axes.set_ylim(0, max(0.1, 1.12 * float(frame["value"].max())))
     last = frame.sort_values(x).groupby("arm")["value"].last()
-    label_ends(axes, [Label(shorten(arm.label, LABEL_ROOM - 26), float(last[arm.id]), arm.look) for arm in drawn])
+    names = dict(zip((arm.id for arm in arms), short_names([arm.label for arm in arms], room - 26), strict=True))
+    label_ends(axes, [Label(names[arm.id], float(last[arm.id]), arm.look) for arm in drawn])
 
 
 def set_log(axes: Axes, values: pd.Series[float]) -> None:

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from ablate.reporting.figures.forest import far_away
-from ablate.reporting.layout import SMALL, Margins, few_ticks, heading, panels
+from ablate.reporting.layout import Margins, few_ticks, heading, panels
+from ablate.reporting.names import SMALL, headings, listed
 from ablate.reporting.palette import BASELINE, GROUND, INK
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
@@ -25,7 +26,7 @@ def with_pairs(study: Study, arms: Sequence[Arm]) -> tuple[list[Arm], list[Arm]]
 def caption(empty: Sequence[Arm]) -> str:
     """What the figure shows, and which arms it has no line of."""
     text = "A line for each seed, from the baseline to the arm; lines that run alike agree."
-    names = ", ".join(arm.label for arm in empty)
+    names = listed([arm.label for arm in empty])
     return f"{text} Without a seed that both completed, and left out: {names}." if empty else text
 
 
@@ -42,8 +43,10 @@ def seed_lines(study: Study, arms: Sequence[Arm]) -> Figure:
     near = values[[study.baseline.id, *(arm.id for arm in arms if not reach[arm.id] > edge)]]
     shared = _limits(near.to_numpy(dtype=float))
     columns = min(5, len(arms))
-    figure, all_axes = panels(len(arms), columns, (1120 / 5 - 70, 190), Margins(52, 18, 44, 26))
-    for axes, arm in zip(all_axes, arms, strict=True):
+    width = 1120 / 5 - 70
+    titles, long = headings([arm.label for arm in arms], width + 12, 2)
+    figure, all_axes = panels(len(arms), columns, (width, 190), Margins(52, 18, 60 if long else 44, 26))
+    for axes, arm, title in zip(all_axes, arms, titles, strict=True):
         far = reach[arm.id] > edge
         low, high = _limits(values[[study.baseline.id, arm.id]].to_numpy(dtype=float)) if far else shared
         axes.set(xlim=(-0.22, 1.22), ylim=(low, high))
@@ -61,7 +64,7 @@ def seed_lines(study: Study, arms: Sequence[Arm]) -> Figure:
         axes.grid(axis="x", visible=False)
         few_ticks(axes, y=5)
         own = " · own scale" if far else ""
-        heading(axes, arm.label, f"{study.metric_and_unit}{own}")
+        heading(axes, title, f"{study.metric_and_unit}{own}", room=12, lines=2)
     return figure
 
 

@@ -161,6 +161,30 @@ def test_a_trial_that_raises_is_shown_the_others_run_and_it_can_be_retried(ablat
     assert len(list(tmp_path.glob("runs/small/trials/*/a001/end.json"))) == 2
 
 
+def test_a_plugin_whose_code_changed_keeps_its_trials_and_says_so(ablate: Command, tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "from typing import Literal\n"
+        "from torch import nn\n"
+        "from ablate.slots import Norm, Site\n\n"
+        "class Mine(Norm):\n"
+        "    '''A norm of mine.'''\n"
+        "    kind: Literal['mine'] = 'mine'\n\n"
+        "    def build(self, at: Site) -> nn.Module:\n"
+        "        return nn.Identity()\n"
+    )
+    levels = "path: model.norm, levels: [layer, mine]"
+    write(tmp_path, *QUICK, ("seeds: 2", "seeds: 2\nplugins: [./mine.py]"), ("switch: model.residual", levels))
+    assert "other code" not in ablate("run", "small.yaml").stderr
+    plugin.write_text(plugin.read_text() + "# changed\n")
+    shown = ablate("run", "small.yaml")
+    assert "2 trials were made with other code of the norm mine (./mine.py)" in shown.stderr
+    assert "2 trials were made with other code of the norm mine (./mine.py)" in ablate("report", "small.yaml").stdout
+    plugin.write_text(plugin.read_text().replace("    kind:", "    version = 2\n    kind:"))
+    assert "other code" not in ablate("run", "small.yaml").stderr
+    assert len(list(tmp_path.glob("runs/small/trials/*/result.json"))) == 8
+
+
 def test_an_interrupted_run_exits_130_and_goes_on(ablate: Command, tmp_path: Path) -> None:
     write(tmp_path, ("seeds: 6", "seeds: 1"), ("steps: 20", "steps: 4000"))
     process = subprocess.Popen([str(ABLATE), "run", "small.yaml"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from ablate.reporting.layout import Margins, log_places, panels, power, shorten, spread, text_width, wrapped
+from ablate.reporting.layout import Margins, log_places, panels, power, spread
+from ablate.reporting.names import shorten, text_width, wrapped
 from ablate.reporting.svg import drawn
 
 
