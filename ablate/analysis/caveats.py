@@ -161,7 +161,7 @@ def _pairing(effects: pd.DataFrame) -> Iterator[str]:
     word = "narrows" if ratio < 0.95 else "widens" if ratio > 1.05 else "neither narrows nor widens"
     said = f"here pairing {word} the typical interval"
     if pairs < SEEDS:
-        said = f"{_number(pairs, "seed")} are too few to tell whether pairing narrows the intervals"
+        said = f"{_number(pairs, 'seed')} are too few to tell whether pairing narrows the intervals"
     yield (
         f"Within a seed an arm correlates with the baseline by {_spread(correlations)}, and a paired difference has "
         f"{_spread(ratios)} times the variance of an unpaired one: {said}."

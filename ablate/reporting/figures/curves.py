@@ -12,9 +12,9 @@ from matplotlib.ticker import FuncFormatter
 
 from ablate.reporting import series
 from ablate.reporting.figures.forest import far_away
-from ablate.reporting.figures.lines import MOST_LINES, label_room
+from ablate.reporting.figures.lines import MOST_LINES, label_room, names_beside
 from ablate.reporting.layout import Label, Margins, few_ticks, heading, label_ends, panels
-from ablate.reporting.names import headings, short_names
+from ablate.reporting.names import headings
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
 
@@ -38,7 +38,7 @@ def objective(study: Study, arms: Sequence[Arm]) -> Figure:
     late.set_xlim(end / 2, end * 1.01)
     _close_up(study, late, arms, frame[frame["tokens"] >= end / 2])
     _tokens(late)
-    names = short_names([arm.label for arm in arms], room - 26)
+    names = names_beside(arms, room)
     for axes in (whole, late):
         low, high = axes.get_ylim()
         last = means.sort_values("step").groupby("arm")["mean"].last()

@@ -20,12 +20,13 @@ from ablate.reporting.figures.lines import (
     label_room,
     lines,
     name_rows,
+    names_beside,
     raster,
     strip_panels,
     strips,
 )
 from ablate.reporting.layout import PAGE, Margins, heading, log_ticks, panels
-from ablate.reporting.names import SMALL, headings, short_names
+from ablate.reporting.names import SMALL, headings
 from ablate.reporting.palette import BAND, GROUND, INK, MUTED
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
@@ -154,7 +155,7 @@ def _ratios(axes: Axes, study: Study, arms: Sequence[Arm], room: float) -> None:
     if len(arms) > MOST_LINES:
         name_rows(axes, arms)
     else:
-        axes.set_yticks(range(len(arms)), short_names([arm.label for arm in arms], room - 24))
+        axes.set_yticks(range(len(arms)), names_beside(arms, room))
         axes.yaxis.tick_right()
         axes.tick_params(axis="y", labelcolor=INK, pad=10)
     axes.grid(axis="y", visible=False)

@@ -25,9 +25,19 @@ LABEL_ROOM = 118.0
 """Pixels right of a panel that hold the arms' names; more where they are long and there is room."""
 
 
+_MARK, _SURE = 16.0, 0.92
+"""Pixels that a mark takes, and the share of the room that holds the names however letters are rounded to pixels."""
+
+
 def label_room(arms: Sequence[Arm], most: float) -> float:
     """Pixels that the arms' names need right of a panel: all of the longest name, as far as there is room."""
-    return min(most, max([LABEL_ROOM, *(text_width(arm.label) + 27 for arm in arms)]))
+    widest = max((text_width(arm.label) for arm in arms), default=0.0)
+    return min(most, max(LABEL_ROOM, (widest + _MARK) / _SURE + 1))
+
+
+def names_beside(arms: Sequence[Arm], room: float) -> list[str]:
+    """The arms' names as they fit into the room right of a panel, beside their marks; no two look alike."""
+    return short_names([arm.label for arm in arms], _SURE * room - _MARK)
 
 
 def strip_panels(count: int, arms: Sequence[Arm]) -> tuple[Figure, list[Axes]]:
@@ -81,7 +91,7 @@ def lines(
     if share:
         axes.set_ylim(0, max(0.1, 1.12 * float(frame["value"].max())))
     last = frame.sort_values(x).groupby("arm")["value"].last()
-    names = dict(zip((arm.id for arm in arms), short_names([arm.label for arm in arms], room - 26), strict=True))
+    names = dict(zip((arm.id for arm in arms), names_beside(arms, room), strict=True))
     label_ends(axes, [Label(names[arm.id], float(last[arm.id]), arm.look) for arm in drawn])
 
 

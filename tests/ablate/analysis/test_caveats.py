@@ -40,6 +40,7 @@ def test_fewer_than_six_seeds(tmp_path: Path) -> None:
         "With 4 seeds the exact sign-flip test cannot give a p below 0.125, whatever the data; "
         "6 seeds are the fewest that can reach 0.05."
     ) in caveats
+    assert caveats[-1].endswith("unpaired one: 4 seeds are too few to tell whether pairing narrows the intervals.")
     one = Results(make_study(tmp_path / "one", factors=PLACEMENT, seeds=1)).caveats()
     assert any(caveat.startswith("With 1 seed the exact sign-flip test cannot give a p below 1,") for caveat in one)
     assert not any("nan" in caveat for caveat in one)

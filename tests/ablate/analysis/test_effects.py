@@ -112,6 +112,24 @@ def test_an_undecided_effect_says_how_many_seeds_would_settle_it(tmp_path: Path)
     assert got["placement=none"]["settle"] is None or math.isnan(got["placement=none"]["settle"])
 
 
+def test_two_pairs_do_not_say_how_many_seeds_would_settle_it(tmp_path: Path) -> None:
+    values = {"baseline": [1.0] * 2, "placement=post": [0.9, 1.06], "placement=none": [2.0, 1.0]}
+    study = make_study(tmp_path / "study", factors=TWO, seeds=2, outcomes=table(values))
+    assert by_name(study)["placement=post"]["verdict"] == "undecided"
+    assert Results(study).effects()["settle"].isna().all()
+    assert not any("would settle it" in verdict.sentence for verdict in Results(study).verdicts())
+
+
+def test_an_arm_whose_every_run_failed_has_no_data(tmp_path: Path) -> None:
+    lost = {("placement=post", seed) for seed in range(3)}
+    study = make_study(tmp_path / "study", factors=TWO, seeds=3, failed=lost)
+    said = {verdict.name: verdict.sentence for verdict in Results(study).verdicts()}
+    assert said["placement=post"] == "placement=post is undecided: no data: 3 of 3 seeds failed."
+    whole = make_study(tmp_path / "whole", factors=TWO, seeds=2, failed={("baseline", 0), ("baseline", 1)})
+    sentences = [verdict.sentence for verdict in Results(whole).verdicts()]
+    assert all(sentence.endswith("is undecided: no data: 2 of 2 seeds of baseline failed.") for sentence in sentences)
+
+
 def test_more_is_better_where_the_goal_is_max(tmp_path: Path) -> None:
     study = make_study(
         tmp_path / "study", factors=TWO, metric="val/accuracy", goal="max",

@@ -91,6 +91,10 @@ def test_no_pair_at_all() -> None:
         "undecided",
         "post is undecided: no seed has completed both it and baseline.",
     )
+    assert said(replace(evidence(contrast([], 5)), no_data="3 of 3 seeds failed")) == (
+        "undecided",
+        "post is undecided: no data: 3 of 3 seeds failed.",
+    )
 
 
 def test_over_half_of_the_seeds_diverged() -> None:

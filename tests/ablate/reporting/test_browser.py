@@ -233,6 +233,39 @@ def test_the_page_is_well_formed(open_page: Open, which: str, request: pytest.Fi
     )
 
 
+def test_a_heading_is_not_hidden_by_what_stays_on_top(open_page: Open, quickstart: Path) -> None:
+    page = open_page(quickstart)
+    nav = page.locator("nav.contents")
+    for anchor in ("stability", "curves"):
+        nav.locator(f"a[href='#{anchor}']").click()
+        bar, head = nav.bounding_box(), page.locator(f"#{anchor} h2").bounding_box()
+        assert bar is not None
+        assert head is not None
+        assert bar["y"] == 0
+        assert bar["height"] < head["y"] < 200
+
+
+def test_a_narrow_page_hides_nothing(open_page: Open, quickstart: Path) -> None:
+    page = open_page(quickstart)
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    for link in page.locator("nav.contents a").all():
+        box = link.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 400
+    for drawing in page.locator(".drawing").all():
+        reach = "(one) => [one.scrollWidth, one.clientWidth, one.querySelector('svg').getBoundingClientRect().width]"
+        inside, width, drawn = drawing.evaluate(reach)
+        assert inside >= drawn - 1
+        assert inside <= width or drawing.evaluate("(one) => getComputedStyle(one).overflowX") == "auto"
+
+
+def test_a_wide_table_shows_that_there_is_more(open_page: Open, quickstart: Path) -> None:
+    table = open_page(quickstart).locator("#trials .scroll")
+    assert table.evaluate("(one) => one.scrollWidth > one.clientWidth")
+    assert table.evaluate("(one) => getComputedStyle(one).backgroundImage").count("linear-gradient") == 4
+
+
 def test_an_unfinished_study_says_so_at_once(open_page: Open, interim: Path, quickstart: Path) -> None:
     banner = open_page(interim).locator(".interim")
     box = banner.bounding_box()
