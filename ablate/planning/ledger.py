@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ablate.experiment.settings import Setup
 from ablate.model.parameters import build_shape, named_parameters, root_site
-from ablate.slots import Model, Task
+from ablate.slots import Model, Site, Task
 
 TABLES = frozenset({"embed", "position", "head"})
 """Roles that count as embeddings: what is looked up, and the output's matrix."""
@@ -58,7 +58,8 @@ def _keeps_shape(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Non
 def _ledger(model: Model, task: Task, batch: int, context: int, vocabulary: int) -> Ledger:
     network = build_shape(model, root_site(context, vocabulary))
     for module in network.modules():
-        if getattr(module, "site", None) is not None and module.site.slot in KEEPS_SHAPE:
+        site: Site | None = getattr(module, "site", None)
+        if site is not None and site.slot in KEEPS_SHAPE:
             module.register_forward_hook(_keeps_shape)
     sizes = [(parameter.role, value.numel()) for parameter, value in named_parameters(network)]
     tokens = torch.zeros(batch, context, dtype=torch.long, device="meta")
