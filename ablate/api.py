@@ -81,7 +81,7 @@ def sweep_plan(
     experiment = what.experiment if isinstance(what, Plan) else what if isinstance(what, Experiment) else load(what)
     executor = experiment.settings.executor
     if parallel is not None:
-        executor = executor.model_copy(update={"parallel": parallel})
+        executor = type(executor).model_validate(executor.model_dump() | {"parallel": parallel})
     # The executor is opened first, so that what trials must import is imported while the plan is made.
     with closing(executor.open()) as pool:
         made = what if isinstance(what, Plan) else plan(experiment)

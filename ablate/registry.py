@@ -79,13 +79,14 @@ def components_in(module: ModuleType) -> list[type[Component]]:
         and not value.is_slot()
     ]
     for component in found:
-        if missing := sorted(getattr(component, "__abstractmethods__", ())):
+        missing = sorted(getattr(component, "__abstractmethods__", ()))
+        if missing and "kind" in component.model_fields:  # without a kind it is what components of its own share
             raise InputError.one(
                 "S112",
                 f"`{component.__name__}` lacks {', '.join(f'`{name}`' for name in missing)}",
                 help=f"the contract of the slot `{component.slot}` is in ablate.slots",
             )
-    return found
+    return [component for component in found if not inspect.isabstract(component)]
 
 
 class Registry:
@@ -132,7 +133,7 @@ class Registry:
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             del sys.modules[name]
             raise InputError.one(
                 "S107", f"the plugin `{shown}` fails to import: {_told(error)}", help="mend the file; nothing was run"
@@ -155,7 +156,7 @@ class Registry:
         for component in components_in(module):
             if slot not in (None, component.slot):
                 continue
-            if "kind" not in component.model_fields:
+            if "kind" not in component.model_fields or not isinstance(component.model_fields["kind"].default, str):
                 raise InputError.one(
                     "S109",
                     f"`{component.__name__}` of {origin} has no `kind`",
@@ -213,7 +214,7 @@ class Registry:
         for source in waiting:
             try:
                 module = importlib.import_module(source.module)
-            except Exception as error:  # whatever a stranger's module raises
+            except (Exception, SystemExit) as error:  # whatever a stranger's module raises
                 self.broken.append(Broken(source.origin, f"`{source.module}` fails to import: {_told(error)}"))
                 continue
             try:

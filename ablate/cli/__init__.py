@@ -20,6 +20,11 @@ def main() -> None:
         else:
             print(_coloured(str(error)), file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_code)
+    except OSError as error:
+        # A path that cannot be written or read; what a trial's own code raises is caught where it runs.
+        where = f" `{error.filename}`" if error.filename else ""
+        print(f"error[S113]: cannot use{where}: {error.strerror or error}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
 
 
 def _plain(error: AblateError) -> object:

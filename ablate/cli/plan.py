@@ -59,4 +59,4 @@ def _count(number: int, noun: str) -> str:
 
 def change(value: float, base: float) -> str:
     """A difference in per cent, or nothing where there is none."""
-    return "" if value == base else f"{100 * (value / base - 1):+.1f}%"
+    return "" if value == base or not base else f"{100 * (value / base - 1):+.1f}%"

@@ -26,6 +26,7 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     ]
     changed = changed_since(what, study)
     run = f"ablate run {what}" if what.is_file() else plan["command"]
+    runs = study.path.parent if what.is_dir() else runs
     following = (
         "it is running; ask again"
         if total["running"]

@@ -14,6 +14,9 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 """A name is a folder's name, so it has no slash and does not start with a dot."""
 
 
+MOST_SEEDS = 100_000
+
+
 class SeedRange(Options):
     """Seeds from the first number up to, and without, the second."""
 
@@ -103,13 +106,17 @@ class Settings(Options):
     @field_validator("seeds")
     @classmethod
     def _some_seeds(cls, seeds: int | list[int] | SeedRange) -> int | list[int] | SeedRange:
+        ends = seeds.range if isinstance(seeds, SeedRange) else [0, seeds if isinstance(seeds, int) else len(seeds)]
+        many = ends[1] - ends[0]
+        if many > MOST_SEEDS:
+            raise ValueError(f"{many:,} seeds are more than {MOST_SEEDS:,}")
         listed = seed_list(seeds)
         if not listed:
             raise ValueError("an experiment needs at least one seed")
         if len(set(listed)) != len(listed):
             raise ValueError("a seed is named twice")
-        if min(listed) < 0:
-            raise ValueError("a seed is not negative")
+        if min(listed) < 0 or max(listed) >= 2**63:
+            raise ValueError("a seed is at least 0 and less than 2^63")
         return seeds
 
 

@@ -27,7 +27,7 @@ class Training(Options):
     """Sequences in a step."""
     clip: float | None = Field(1.0, gt=0)
     """Largest global norm of the gradient; null for no clipping."""
-    precision: Literal["auto", "32-true", "bf16-mixed", "16-mixed"] = "auto"
+    precision: Literal["auto", "32-true", "bf16-mixed"] = "auto"
     """Arithmetic, in Lightning's words; `auto` is bf16-mixed where a GPU has it and 32-true elsewhere."""
     threads: int = Field(1, ge=1)
     """CPU threads of a trial; results differ bitwise by it, so it is part of a trial's identity."""
@@ -82,9 +82,9 @@ class Probes(Options):
 class Budget(Options):
     """What an experiment may cost."""
 
-    steps: int = Field(ge=1)
+    steps: int = Field(ge=1, le=100_000_000)
     """Training steps of a trial."""
-    evaluations: int = Field(10, ge=1)
+    evaluations: int = Field(10, ge=1, le=10_000)
     """How often a trial is evaluated, evenly spaced; the last time is after the last step."""
     retries: int = Field(1, ge=0)
     """How often in a row a trial may lose its worker without a new checkpoint."""

@@ -12,6 +12,10 @@ def generator(*key: int | str) -> torch.Generator:
 
     The generator uses only 32 bits of a seed, so the key is hashed to 32 well-mixed bits first.
     """
+    return torch.Generator().manual_seed(seed_of(*key))
+
+
+def seed_of(*key: int | str) -> int:
+    """The 32 bits that a name is hashed to."""
     text = "\x1f".join(f"{type(part).__name__}:{part}" for part in key)
-    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
-    return torch.Generator().manual_seed(seed)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")

@@ -36,7 +36,8 @@ class TrialFolder:
 
     def attempts(self) -> list[AttemptFolder]:
         """All attempts so far, oldest first."""
-        return [AttemptFolder(path) for path in sorted(self.path.glob("a[0-9][0-9][0-9]"))]
+        found = [AttemptFolder(path) for path in self.path.glob("a[0-9]*") if path.name[1:].isdigit()]
+        return sorted(found, key=lambda attempt: attempt.number)
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,25 @@ def simple_effects_table(study: Study) -> Table:
     return Table(columns, [_estimate(study, row) for row in rows_of(frame[frame["judged"].astype(bool)])])
 
 
+def secondary_table(study: Study, metric: str) -> Table:
+    """Every arm's effect on a secondary metric, with its interval and no verdict."""
+    unit = plain(study.plan["units"].get(metric, ""))
+    keys = ("name", "mean", "sd", "effect", "low", "agree")
+    head = Column("name", "arm", numeric=False, adorn=named, compose=label_of)
+    columns = [column for column in (head, *_estimate_columns(study, unit=unit)) if column.key in keys]
+    return Table(columns, [_arm(study, row) for row in rows_of(study.results.effects(metric))])
+
+
 def tables(study: Study) -> list[tuple[str, str, Table]]:
     """The tables that the page shows, each with its id and its title; the one that carries the verdicts first."""
+    secondary = [
+        (f"effects-secondary-{index}", f"Secondary, without a verdict: {plain(metric)}", secondary_table(study, metric))
+        for index, metric in enumerate(study.plan["objective"].get("secondary", ()))
+    ]
+    return [*_tables(study), *secondary]
+
+
+def _tables(study: Study) -> list[tuple[str, str, Table]]:
     if not study.factorial:
         return [("effects-arms", "Arms", arms_table(study))]
     found = [("effects-main", "Main effects", main_effects_table(study))]
@@ -103,6 +120,11 @@ def tables(study: Study) -> list[tuple[str, str, Table]]:
     if (simple := simple_effects_table(study)).records:
         found.append(("effects-simple", "Simple effects where an interaction is large", simple))
     return [*found, ("effects-arms", "Arms, each against the baseline", arms_table(study))]
+
+
+def caption(study: Study, name: str, title: str) -> str:
+    """What a table is about."""
+    return title if "secondary" in name else f"{title}: effects on {study.metric_and_unit}"
 
 
 def note(study: Study) -> str:
@@ -147,8 +169,8 @@ def effects_latex(study: Study) -> str:
 # --- columns --------------------------------------------------------------------------------------------------------
 
 
-def _estimate_columns(study: Study, *, means: bool = True) -> list[Column]:
-    unit = study.unit
+def _estimate_columns(study: Study, *, means: bool = True, unit: str | None = None) -> list[Column]:
+    unit = study.unit if unit is None else unit
     of_arm = [Column("mean", "mean", unit=unit), Column("sd", "sd", unit=unit)] if means else []
     return [
         Column("pairs", "seeds", compose=lambda record: f"{record['pairs']}/{record['planned']}", optional=True),

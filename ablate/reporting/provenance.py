@@ -47,7 +47,7 @@ def needed(study: Study) -> list[str]:
 def _divergence(rule: dict[str, Any]) -> str:
     parts = []
     if rule.get("nonfinite"):
-        parts.append("a loss or gradient that is NaN or infinite")
+        parts.append("a training loss that is NaN or infinite")
     if (limit := rule.get("loss_above_initial")) is not None:
         parts.append(f"a training loss more than {limit:g} above its value at the start for {rule['patience']} steps")
     return ", or ".join(parts) or "none"

@@ -11,7 +11,7 @@ from ablate.records.layout import AttemptFolder, TrialFolder
 from ablate.records.sealing import replacing
 
 log = logging.getLogger(__name__)
-FORMAT = 1
+FORMAT = 2
 
 
 def save(attempt: AttemptFolder, state: dict[str, Any]) -> None:

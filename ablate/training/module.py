@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from ablate.experiment.settings import Diverged, Training
 from ablate.model.dropout import set_dropout
+from ablate.model.keys import seed_of
 from ablate.model.parameters import named_parameters
 from ablate.probing import Tap, probed_steps
 from ablate.slots import Batch, Probe, Task
@@ -67,6 +68,7 @@ class TrialModule(pl.LightningModule):
         """The loss of one batch; the step counts from the trial's start, not from the attempt's."""
         inputs, targets = batch
         set_dropout(self.network, self.stream, self.done)
+        self.key_global_generator()
         rate = self.training_options.optimizer.lr * self.training_options.schedule.factor(self.done, self.steps)
         for group in self._optimizer.param_groups:
             group["lr"] = rate
@@ -117,6 +119,7 @@ class TrialModule(pl.LightningModule):
     def evaluate(self) -> dict[str, float]:
         """The task's metrics on the fixed evaluation set."""
         self.network.eval()
+        self.key_global_generator()
         total, count = torch.zeros((), dtype=torch.float64, device=self._sums_on), 0
         for inputs, targets in self.evaluation:
             with self.trainer.precision_plugin.forward_context():
@@ -124,7 +127,11 @@ class TrialModule(pl.LightningModule):
             total += loss.to(total.device, total.dtype) * targets.numel()
             count += targets.numel()
         self.network.train()
-        return dict(self.task.metrics(float(total) / count))
+        return {name: float(value) for name, value in self.task.metrics(float(total) / count).items()}
+
+    def key_global_generator(self) -> None:
+        """Key torch's own generator by the step: a component that draws from it still repeats itself."""
+        torch.manual_seed(seed_of(*self.stream, "global", self.done))
 
     @property
     def _sums_on(self) -> torch.device:
@@ -165,6 +172,7 @@ class TrialModule(pl.LightningModule):
         return {
             "done": self.done,
             "network": self.network.state_dict(),
+            "buffers": dict(self.network.named_buffers()),  # those too that a state_dict leaves out
             "optimizer": self._optimizer.state_dict(),
             "history": self.history.state(),
         }
@@ -173,6 +181,8 @@ class TrialModule(pl.LightningModule):
         """Go on from :meth:`state`."""
         self.done = state["done"]
         self.network.load_state_dict(state["network"])
+        for name, buffer in self.network.named_buffers():
+            buffer.copy_(state["buffers"][name])
         self._resumed_optimizer = state["optimizer"]
         self.history = History.restore(state["history"])
         self.divergence = self._rule.check(self.history.losses)

@@ -184,7 +184,7 @@ def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
         trainer.fit(module, datamodule=TrialData(batches))
 
 
-def _precision(job: Job) -> Literal["32-true", "bf16-mixed", "16-mixed"]:
+def _precision(job: Job) -> Literal["32-true", "bf16-mixed"]:
     """The arithmetic; a plan has made ``auto`` plain."""
     precision = job.setup.training.precision
     if precision == "auto":

@@ -40,7 +40,7 @@ class Mlp(FeedForward):
 
     @model_validator(mode="after")
     def _one_width(self) -> Self:
-        if self.width is not None and "ratio" in self.model_fields_set:
+        if self.width is not None and self.ratio != type(self).model_fields["ratio"].default:
             raise ValueError("give `ratio` or `width`, not both")
         return self
 

@@ -50,8 +50,8 @@ class Effects(Section):
         parts = [
             {
                 "name": name,
-                "title": title if study.factorial else "",
-                "table": page.table(table, name, f"{title}: effects on {study.metric_and_unit}"),
+                "title": title if study.factorial or "secondary" in name else "",
+                "table": page.table(table, name, effects.caption(study, name, title)),
                 "exports": [("LaTeX", table.latex()), ("CSV", table.csv()), ("Markdown", table.markdown())],
             }
             for name, title, table in effects.tables(study)
@@ -93,7 +93,7 @@ class Factors(Section):
     def render(self, page: Page) -> str:
         """Nothing in any other design."""
         study: Study = page.study
-        if not study.factorial:
+        if not study.factorial or not study.plan["factors"]:
             return ""
         pairs = study.results.interactions()
         return page.template(

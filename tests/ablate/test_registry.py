@@ -111,6 +111,7 @@ def test_a_clash_names_both_origins_whichever_comes_first(tmp_path: Path, first:
         ("import nothing_of_the_kind", "fails to import: ModuleNotFoundError: No module named 'nothing_of_the_kind'"),
         ("def f(:", "fails to import: SyntaxError"),
         ("x = 1", "defines no component"),
+        ("raise SystemExit(0)", "fails to import: SystemExit"),
         ("from ablate_plugins.norm import RMSNorm", "defines no component"),
     ],
 )
@@ -159,3 +160,11 @@ def test_the_hash_covers_the_modules_that_a_component_builds(tmp_path: Path) -> 
     two = Registry.installed()
     two.add_file(tmp_path / "mine.py")
     assert two.entry("norm", "x").digest != before
+
+
+def test_options_that_components_share_may_stand_in_a_class_of_their_own(tmp_path: Path) -> None:
+    shared = "class Shared(Norm):\n    eps: float = 1e-5\n    '''Added.'''\n\nclass Mine(Shared):"
+    (tmp_path / "mine.py").write_text(NORM.format(kind="x").replace("class Mine(Norm):", shared))
+    registry = Registry.installed()
+    registry.add_file(tmp_path / "mine.py")
+    assert registry.kinds("norm") == ["layer", "none", "rms", "x"]

@@ -39,9 +39,9 @@ def main_effects(study: Study) -> Figure:
             _nothing(axes)
         else:
             at = range(len(levels))
-            for row in frame[levels].to_numpy(dtype=float):
+            for row in frame.reindex(columns=levels).to_numpy(dtype=float):
                 axes.plot(at, row, color=look(number).colour, lw=0.9, alpha=0.35)
-            axes.plot(at, frame[levels].mean(), color=look(number).colour, lw=2)
+            axes.plot(at, frame.reindex(columns=levels).mean(), color=look(number).colour, lw=2)
             for place, level in enumerate(levels):
                 style = look(number if place else 0)
                 axes.plot(place, frame[level].mean(), style.marker, color=style.colour, ms=style.size(8), mec=GROUND,
@@ -68,7 +68,7 @@ def interactions(study: Study, effects: pd.DataFrame) -> Figure:
         names = short_names([f"{plain(other)}={line}" for line in lines], 100)
         for number, line in enumerate(lines if not frame.empty else []):
             style = look(number)
-            values = frame[[(level, line) for level in across]].to_numpy(dtype=float)
+            values = frame.reindex(columns=[(level, line) for level in across]).to_numpy(dtype=float)
             for row in values:
                 axes.plot(range(len(across)), row, color=style.colour, lw=0.8, alpha=0.3)
             axes.plot(range(len(across)), values.mean(axis=0), color=style.colour, lw=2, marker=style.marker,

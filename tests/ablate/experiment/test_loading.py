@@ -53,6 +53,7 @@ def test_a_valid_file_is_an_experiment(tmp_path: Path) -> None:
         ("seeds: 6", "seeds: [0.5, 1]", ["S103 14:9 `seeds[0]` must be a whole number, not 0.5 | None"]),
         ("seeds: 6", "seeds: {rnage: [0, 3]}", ["S101 14:9 unknown key `rnage` in `seeds` | did you mean `range`?"]),
         ("objective:", "objectve:", ["S101 15:1 unknown key `objectve` | did you mean `objective`?"]),
+        ("seeds: 6", "seeds: 10000000000", ["S103 14:8 10,000,000,000 seeds are more than 100,000 | None"]),
         ("seeds: 6", "seeds: [1, 1]", ["S103 14:8 a seed is named twice | None"]),
         ("seeds: 6", "seeds: 0", ["S103 14:8 an experiment needs at least one seed | None"]),
         ("task: {kind: text", "task: {kind: txt", ["S102 4:7 no task is called `txt` | did you mean `text`?"]),

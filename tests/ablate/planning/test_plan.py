@@ -11,6 +11,7 @@ import pytest
 import ablate
 from ablate.errors import InputError
 from ablate.experiment import load
+from ablate.experiment.settings import Setup
 from ablate.planning import Plan, make_plan
 from tests.ablate.experiment.maker import write
 
@@ -200,3 +201,23 @@ def test_a_components_mistake_is_told_with_its_arm_and_line(
     assert diagnostic.code == "G210"
     assert diagnostic.message == f"`placement=mine` cannot be built: {message}"
     assert help is None or diagnostic.help == help
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("path: model.placement, levels: [pre, post]", "path: model.feed_forward.width, levels: [null, 8]"),
+        ("path: model.placement, levels: [pre, post]", "path: training.clip, levels: [1.0, null]"),
+        (
+            "path: model.placement, levels: [pre, post]",
+            "path: model.position, levels: [learned, {kind: rotary, base: 500}]",
+        ),
+        ("depth: 2", "depth: 2\n  feed_forward: {kind: mlp, width: 8}"),
+    ],
+)
+def test_what_a_plan_writes_is_what_a_worker_reads(tmp_path: Path, change: tuple[str, str]) -> None:
+    experiment = load(write(tmp_path, change))
+    made = make_plan(experiment)
+    for arm in made.arms:
+        read = Setup.model_validate(json.loads(json.dumps(arm["config"])), context={"registry": experiment.registry})
+        assert read.model_dump(mode="json") == arm["config"]

@@ -145,7 +145,7 @@ def alive(pid: int) -> bool:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes below this one, parents first."""
+    """The engine's processes below this one, parents first; a browser of other tests is none of them."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -158,7 +158,12 @@ def descendants(pid: int) -> list[int]:
                 yield child
                 yield from below(child)
 
-    return list(below(pid))
+    def of_the_engine(child: int) -> bool:
+        with contextlib.suppress(OSError):
+            return b"ablate.sweep" in Path(f"/proc/{child}/cmdline").read_bytes()
+        return False
+
+    return [child for child in below(pid) if of_the_engine(child)]
 
 
 def environment() -> dict[str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from ablate.records.layout import TrialFolder, read_json
 from ablate.records.series import read_series
@@ -117,3 +118,41 @@ def test_a_sealed_record_is_never_replaced(tmp_path: Path) -> None:
     train(folder, 2, Registry.installed())
     assert folder.result.read_text() == before
     assert json.loads(before)["attempt"] == 1
+
+
+STATEFUL = """
+from typing import Literal
+import torch
+from torch import Tensor, nn
+from ablate.slots import Norm, Site
+
+class Module(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(width), persistent=False)
+
+    def forward(self, x):
+        if self.training:
+            self.mean.mul_(0.9).add_(0.1 * x.detach().mean((0, 1)))
+        return nn.functional.dropout(x - self.mean, 0.2, self.training)
+
+class Stateful(Norm):
+    '''A norm with a hidden buffer that draws from the global generator.'''
+    kind: Literal["stateful"] = "stateful"
+
+    def build(self, at: Site) -> nn.Module:
+        return Module(at.width)
+"""
+
+
+def test_a_strangers_hidden_buffer_and_global_draws_are_resumed_too(tmp_path: Path) -> None:
+    (tmp_path / "stateful.py").write_text(STATEFUL)
+    registry = Registry.installed()
+    registry.add_file(tmp_path / "stateful.py")
+    whole, halves = (make_trial(tmp_path / name, model={"norm": "stateful"}) for name in ("whole", "halves"))
+    assert train(whole, 1, registry) == "complete"
+    asked = iter([False] * 25 + [True])
+    assert train(halves, 1, registry, should_stop=lambda: next(asked)) == "interrupted"
+    torch.rand(7)  # what else the process drew meanwhile does not matter
+    assert train(halves, 2, registry) == "complete"
+    assert outcome(whole) == outcome(halves)
