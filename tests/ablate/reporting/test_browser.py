@@ -149,7 +149,7 @@ def test_narrows_the_trials_to_what_differs(open_page: Open, quickstart: Path) -
 
 def test_copies_tables_as_text(open_page: Open, quickstart: Path) -> None:
     page = open_page(quickstart, permissions=["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy as LaTeX").click()
+    page.get_by_role("button", name="Copy as LaTeX").first.click()
     page.get_by_text("LaTeX copied").wait_for()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == quickstart.with_name("effects.tex").read_text(encoding="utf-8")
@@ -158,7 +158,7 @@ def test_copies_tables_as_text(open_page: Open, quickstart: Path) -> None:
 def test_copying_without_a_clipboard_selects(open_page: Open, quickstart: Path) -> None:
     page = open_page(quickstart)
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('denied')); }")
-    page.get_by_role("button", name="Copy as Markdown").click()
+    page.get_by_role("button", name="Copy as Markdown").first.click()
     page.get_by_text("Markdown selected").wait_for()
     assert page.evaluate("getSelection().toString()").startswith("| arm |")
 
