@@ -1,4 +1,7 @@
-"""One door for components, built-in and third-party alike: entry points of the group ``ablate.plugins``, and files."""
+"""One door for components, built-in and third-party alike: entry points of the group ``ablate.plugins``, and files.
+
+What a plugin prints while it is imported goes to stderr: stdout is for results, which tools may read.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,20 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
 from pydantic_core import PydanticCustomError
 
-from ablate.errors import InputError
+from ablate.errors import Diagnostic, InputError
 from ablate.slots import SLOTS, Component
+from ablate.slots.component import a
+from ablate.slots.soundness import faults, lacks
 
 GROUP = "ablate.plugins"
 
@@ -45,7 +52,7 @@ class Entry:
         """What the component is called in YAML."""
         return kind_of(self.component)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Hash of the source of the component's whole module, which tells when code has changed since a record."""
         return hashlib.sha256(Path(inspect.getfile(self.component)).read_bytes()).hexdigest()[:12]
@@ -68,25 +75,28 @@ def components_in(module: ModuleType) -> list[type[Component]]:
     """The components that a module defines itself, and does not merely import.
 
     Raises:
-        InputError: one lacks a method of its slot's contract.
+        InputError: one is of no slot, or lacks something of its slot's contract.
     """
     found = [
         value
         for value in vars(module).values()
-        if inspect.isclass(value)
-        and issubclass(value, Component)
-        and value.__module__ == module.__name__
-        and not value.is_slot()
+        if inspect.isclass(value) and issubclass(value, Component) and value.__module__ == module.__name__
     ]
     for component in found:
-        missing = sorted(getattr(component, "__abstractmethods__", ()))
+        missing = lacks(component)
+        if component.is_slot() or "slot" in missing:
+            raise InputError.one(
+                "S118",
+                f"`{component.__name__}` is of no slot",
+                help=f"derive it from its slot, and from nothing else: class {component.__name__}(ablate.slots.Norm)",
+            )
         if missing and "kind" in component.model_fields:  # without a kind it is what components of its own share
             raise InputError.one(
                 "S112",
                 f"`{component.__name__}` lacks {', '.join(f'`{name}`' for name in missing)}",
                 help=f"the contract of the slot `{component.slot}` is in ablate.slots",
             )
-    return [component for component in found if not inspect.isabstract(component)]
+    return [component for component in found if not lacks(component)]
 
 
 class Registry:
@@ -132,7 +142,8 @@ class Registry:
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         try:
-            spec.loader.exec_module(module)
+            with redirect_stdout(sys.stderr):
+                spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:
             del sys.modules[name]
             raise InputError.one(
@@ -151,7 +162,7 @@ class Registry:
         """Bring in the components that a module defines (those of ``slot`` alone, if it is given).
 
         Raises:
-            InputError: another origin has brought the same slot and kind.
+            InputError: one is not sound as a class, or another origin has brought the same slot and kind.
         """
         for component in components_in(module):
             if slot not in (None, component.slot):
@@ -162,12 +173,15 @@ class Registry:
                     f"`{component.__name__}` of {origin} has no `kind`",
                     help=f'add a field: kind: Literal["{component.__name__.lower()}"] = "{component.__name__.lower()}"',
                 )
+            if wrong := list(faults(component)):
+                named = f"`{component.__name__}` of {origin}"
+                raise InputError([Diagnostic("S118", f"{named} {what}", help=remedy) for what, remedy in wrong])
             entry = Entry(component, origin)
             other = self._entries.setdefault((component.slot, entry.kind), entry)
             if other.component is not component:
                 raise InputError.one(
                     "S110",
-                    f"two plugins bring a {component.slot} called `{entry.kind}`: {other.origin} and {origin}",
+                    f"two plugins bring {a(component.slot)} called `{entry.kind}`: {other.origin} and {origin}",
                     help="rename one of them, or uninstall it",
                 )
 
@@ -213,7 +227,8 @@ class Registry:
         self._pending = [source for source in self._pending if source.slot != slot]
         for source in waiting:
             try:
-                module = importlib.import_module(source.module)
+                with redirect_stdout(sys.stderr):
+                    module = importlib.import_module(source.module)
             except (Exception, SystemExit) as error:  # whatever a stranger's module raises
                 self.broken.append(Broken(source.origin, f"`{source.module}` fails to import: {_told(error)}"))
                 continue

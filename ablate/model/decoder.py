@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor, nn
@@ -12,23 +13,21 @@ from ablate.slots import FeedForward, Mixer, Norm, Output, Placement, Position, 
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What a stack of blocks is made of."""
+class BlockParts:
+    """What a block is made of."""
 
     norm: Norm
     placement: Placement
     residual: Residual
     mixer: Mixer
     feed_forward: FeedForward
-    position: Position
-    output: Output
     dropout: float
 
 
 class Block(nn.Module):
     """A mixer sublayer, then a feed-forward sublayer: (B, T, D) -> (B, T, D)."""
 
-    def __init__(self, parts: Parts, at: Site) -> None:
+    def __init__(self, parts: BlockParts, at: Site) -> None:
         super().__init__()
         branches: dict[str, Mixer | FeedForward] = {"mixer": parts.mixer, "feed_forward": parts.feed_forward}
         for name, branch in branches.items():
@@ -57,16 +56,18 @@ class DecoderStack(nn.Module):
     comparison can forget it.
     """
 
-    def __init__(self, parts: Parts, at: Site) -> None:
+    def __init__(self, blocks: Sequence[BlockParts], at: Site, *, position: Position, output: Output, p: float) -> None:
         super().__init__()
         self.embed = mark(nn.Embedding(at.vocabulary, at.width), at.child("embed"))
-        self.position = place(parts.position, at.child("position"))
-        self.dropout = dropout(parts.dropout, at.child("dropout"))
-        sites = [at.child(f"block.{layer}", "block", layer=layer) for layer in range(at.depth)]
-        self.blocks = nn.Sequential(*(mark(Block(parts, site), site) for site in sites))
-        normalised = parts.placement.wiring(sites[-1].child("feed_forward")).stream
-        self.final_norm = nn.Identity() if normalised else place(parts.norm, at.child("final_norm", "norm"))
-        self.head = place(parts.output, at.child("head"), self.embed)
+        self.position = place(position, at.child("position"))
+        self.dropout = dropout(p, at.child("dropout"))
+        sites = [at.child(f"block.{layer}", "block", layer=layer) for layer in range(len(blocks))]
+        made = (mark(Block(parts, site), site) for parts, site in zip(blocks, sites, strict=True))
+        self.blocks = nn.Sequential(*made)
+        last = blocks[-1]
+        normalised = last.placement.wiring(sites[-1].child("feed_forward")).stream
+        self.final_norm = nn.Identity() if normalised else place(last.norm, at.child("final_norm", "norm"))
+        self.head = place(output, at.child("head"), self.embed)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """(B, T) -> (B, T, V)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -29,7 +29,7 @@ class Tap:
     def __init__(
         self, model: nn.Module, parameters: Sequence[tuple[Parameter, nn.Parameter]], probes: Sequence[Probe]
     ) -> None:
-        self._parameters = parameters
+        self._parameters = self._trained = parameters
         self._probes = probes
         sites = {module: site for module in model.modules() if (site := getattr(module, "site", None)) is not None}
         self._blocks = [module for module, site in sites.items() if site.slot == "block"]
@@ -43,7 +43,8 @@ class Tap:
         """Start to look: the next forward pass is seen."""
         self._stream = []
         self._seen = {name: {} for name in ("before", "gradients", "queries", "keys", "causal", "hidden")}
-        self._seen["before"] = {parameter.name: value.detach().clone() for parameter, value in self._parameters}
+        self._trained = [(parameter, value) for parameter, value in self._parameters if value.requires_grad]
+        self._seen["before"] = {parameter.name: value.detach().clone() for parameter, value in self._trained}
         for block in self._blocks:
             self._handles.append(block.register_forward_pre_hook(self._saw_stream))
         if self._blocks:
@@ -57,7 +58,7 @@ class Tap:
         """Note the gradients as they are now; a parameter without one has gradients of zero."""
         self._seen["gradients"] = {
             parameter.name: torch.zeros_like(value) if value.grad is None else value.grad.detach().clone()
-            for parameter, value in self._parameters
+            for parameter, value in self._trained
         }
         for handle in self._handles:
             handle.remove()
@@ -67,13 +68,13 @@ class Tap:
     def close(self) -> list[tuple[Reading, float]]:
         """Run the probes, and give what they read."""
         seen = Seen(
-            parameters=[parameter for parameter, _ in self._parameters],
-            after={parameter.name: value.detach() for parameter, value in self._parameters},
+            parameters=[parameter for parameter, _ in self._trained],
+            after={parameter.name: value.detach() for parameter, value in self._trained},
             stream=[x.detach() for x in self._stream],
             stream_gradients=[torch.zeros_like(x) if x.grad is None else x.grad for x in self._stream],
             **self._seen,
         )
-        readings = {reading: value for probe in self._probes for reading, value in probe.measure(seen).items()}
+        readings = {reading: value for probe in self._probes for reading, value in _measured(probe, seen)}
         self._stream, self._seen = [], {}
         if not readings:
             return []
@@ -103,6 +104,41 @@ class Tap:
             self._seen["hidden"][layer] = output.detach()
 
         return hook
+
+
+def _measured(probe: Probe, seen: Seen) -> Iterator[tuple[Reading, Tensor]]:
+    """What a probe reads, held to its contract here, where the error can name it: a record is written much later.
+
+    Raises:
+        TypeError: something is no reading, or its value is no scalar tensor of a real type.
+    """
+    told = f"the probe `{getattr(probe, 'kind', type(probe).__name__)}`"
+    readings: Any = probe.measure(seen)
+    if not isinstance(readings, Mapping):
+        raise TypeError(f"{told} gave {type(readings).__name__}, and no mapping of readings to scalars")
+    for reading, value in readings.items():
+        if not isinstance(reading, Reading):
+            raise TypeError(f"{told} has the key {reading!r:.80}, which is no Reading")
+        metric, layer, *texts = reading
+        if not (isinstance(metric, str) and type(layer) in (int, type(None)) and _all_text(texts)):
+            raise TypeError(f"{told} gave {reading!r}: a layer is a whole number or None, all else is text")
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{told} gave {type(value).__name__} for {_called(reading)}, and no tensor")
+        if value.dim() != 0 or value.is_complex():
+            found = f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
+            raise TypeError(f"{told} gave {found} for {_called(reading)}, and no real scalar")
+        yield reading, value
+
+
+def _all_text(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str | None) for value in values)
+
+
+def _called(reading: Reading) -> str:
+    """A reading as an error names it: ``max_logit`` of layer 2."""
+    place = [f"layer {reading.layer}"] if reading.layer is not None else []
+    place += [reading.name] if reading.name is not None else []
+    return f"`{reading.metric}`" + (f" of {', '.join(place)}" if place else "")
 
 
 def _by_layer(sites: dict[nn.Module, Site], slot: str) -> dict[int, nn.Module]:

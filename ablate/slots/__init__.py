@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from ablate.slots.component import Component, Components, Options
 from ablate.slots.executor import TRAINER, Advanced, Ended, Executor, Job, Pool
+from ablate.slots.logger import Logger
 from ablate.slots.model import (
     FeedForward,
     Mixer,
@@ -32,7 +33,7 @@ from ablate.slots.training import Initializer, Optimizer, Schedule
 
 _OF_THE_MODEL = (Model, Norm, Placement, Residual, Mixer, Scale, FeedForward, Position, Output)
 _OF_TRAINING = (Initializer, Optimizer, Schedule)
-_BESIDE = (Task, Probe, Executor, Section)
+_BESIDE = (Task, Probe, Logger, Executor, Section)
 
 SLOTS: Mapping[str, type[Component]] = {slot.slot: slot for slot in (*_OF_THE_MODEL, *_OF_TRAINING, *_BESIDE)}
 """Every slot by its name in YAML."""
@@ -51,6 +52,7 @@ __all__ = [
     "ImpossibleError",
     "Initializer",
     "Job",
+    "Logger",
     "Mixer",
     "Model",
     "Norm",

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from collections.abc import Mapping, Set
+from typing import Any, ClassVar, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    SerializationInfo,
+    ValidationInfo,
+)
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from ablate.slots.written import take_what_is_written
 
 
 class Options(BaseModel):
-    """A frozen, strict group of options: unknown names are errors, and 1, 1.0 and true are three values."""
+    """A frozen, strict group of options: unknown names are errors, and 1, 1.0 and true are three values.
+
+    An option may be a number, text, true or false, a list, a mapping, a tuple or a set (in YAML a list), an `Enum` or
+    a `Literal` (in YAML a member's value), further options, a component of a slot, or any of these or None.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        take_what_is_written(handler.resolve_ref_schema(schema), handler.resolve_ref_schema)
+        return schema
+
+    # Lists and mappings have no hash, and Python says that 1 is True: options are told apart by type, and hold any.
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Options) and _fixed(self) == _fixed(other))
+
+    def __hash__(self) -> int:
+        return hash(_fixed(self))
 
 
 class Component(Options):
@@ -29,6 +55,13 @@ class Component(Options):
     version: ClassVar[int] = 1
     """Raised by the author when the component's meaning changes; trials of the old version are then run anew."""
 
+    def effective(self) -> Self:
+        """The same component with options that have no effect here at their defaults; by default itself.
+
+        What others of its options make dead is no part of a trial's identity, so arms that differ in it alone are one.
+        """
+        return self
+
     @classmethod
     def is_slot(cls) -> bool:
         """Whether this class is a slot, and so no component."""
@@ -42,10 +75,9 @@ class Component(Options):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         if not cls.is_slot():
-            return handler(source)
-        return core_schema.with_info_plain_validator_function(
-            cls._resolve, serialization=core_schema.plain_serializer_function_ser_schema(BaseModel.model_dump)
-        )
+            return super().__get_pydantic_core_schema__(source, handler)
+        dumped = core_schema.plain_serializer_function_ser_schema(_dumped, info_arg=True)
+        return core_schema.with_info_plain_validator_function(cls._resolve, serialization=dumped)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -58,19 +90,41 @@ class Component(Options):
             if value.slot != cls.slot:
                 raise PydanticCustomError(
                     "wrong_slot",
-                    "`{kind}` is a {found}, not a {slot}",
-                    {"kind": getattr(value, "kind", "?"), "found": value.slot, "slot": cls.slot},
+                    "`{kind}` is {found}, not {slot}",
+                    {"kind": getattr(value, "kind", "?"), "found": a(value.slot), "slot": a(cls.slot)},
                 )
             return value
         options = {"kind": value} if isinstance(value, str) else value
         if not isinstance(options, Mapping) or not isinstance(options.get("kind"), str):
             raise PydanticCustomError(
-                "component_type", "a {slot} is a name or a mapping with `kind`", {"slot": cls.slot}
+                "component_type", "{slot} is a name or a mapping with `kind`", {"slot": a(cls.slot)}
             )
         registry: Components | None = (info.context or {}).get("registry")
         if registry is None:
-            raise LookupError(f"no registry to look {options['kind']!r} up in: pass a {cls.slot} itself, or a context")
+            raise LookupError(f"no registry to look {options['kind']!r} up in: pass {a(cls.slot)} itself, or a context")
         return registry.get(cls.slot, options["kind"]).model_validate(options, context=info.context)
+
+
+def a(slot: str) -> str:
+    """A slot's name in a sentence: ``a norm``, ``an executor``."""
+    return f"an {slot}" if slot[0] in "aeiou" else f"a {slot}"
+
+
+def _dumped(value: Component, info: SerializationInfo) -> dict[str, Any]:
+    return value.model_dump(mode=info.mode)
+
+
+def _fixed(value: Any) -> Any:
+    """What has a hash and is equal exactly where type and content are."""
+    if isinstance(value, Options):
+        return type(value), *(_fixed(getattr(value, name)) for name in type(value).model_fields)
+    if isinstance(value, Mapping):
+        return dict, frozenset((_fixed(key), _fixed(item)) for key, item in value.items())
+    if isinstance(value, Set):
+        return frozenset(map(_fixed, value))
+    if isinstance(value, list | tuple):
+        return type(value), *map(_fixed, value)
+    return type(value), value
 
 
 class Components(Protocol):

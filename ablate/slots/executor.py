@@ -86,6 +86,10 @@ class Executor(Component):
     slot: ClassVar[str] = "executor"
     default: ClassVar[str | None] = "local"
 
+    def places(self, device: str, threads: int) -> int:
+        """How many trials that need this device and these threads would run at once, as far as can be said before."""
+        return 1
+
     @abstractmethod
     def open(self, trainer: str = TRAINER) -> Pool:
         """Begin to get ready and return at once, so that slow imports overlap with planning.

@@ -89,6 +89,14 @@ class Mixer(Component):
     def build(self, at: Site) -> nn.Module:
         """A module (B, T, D) -> (B, T, D)."""
 
+    def flops(self, at: Site, batch: int, tokens: int) -> int | None:
+        """Floating-point operations of the module's forward pass on (batch, tokens, D); None to have them counted.
+
+        For what the counter cannot see: kernels that it does not know (recurrent layers), work that depends on the
+        values (mixture of experts). A multiplication and an addition are two; a training step costs three times this.
+        """
+        return None
+
 
 class FeedForward(Component):
     """Transforms each token alone: (B, T, D) -> (B, T, D)."""
@@ -99,6 +107,14 @@ class FeedForward(Component):
     @abstractmethod
     def build(self, at: Site) -> nn.Module:
         """A module (B, T, D) -> (B, T, D)."""
+
+    def flops(self, at: Site, batch: int, tokens: int) -> int | None:
+        """Floating-point operations of the module's forward pass on (batch, tokens, D); None to have them counted.
+
+        For what the counter cannot see: kernels that it does not know (recurrent layers), work that depends on the
+        values (mixture of experts). A multiplication and an addition are two; a training step costs three times this.
+        """
+        return None
 
 
 class Output(Component):

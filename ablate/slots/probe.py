@@ -31,6 +31,7 @@ class Seen:
     """
 
     parameters: Sequence[Parameter]
+    """Those that are trained; a frozen one has no gradient and does not move."""
     before: Mapping[str, Tensor]
     """Each parameter before the update, by logical name."""
     after: Mapping[str, Tensor]

@@ -66,13 +66,14 @@ def mark(module: M, at: Site) -> M:
 
 
 def place(component: Buildable, at: Site, *inputs: Any) -> nn.Module:
-    """Build a component's module and mark it.
+    """Build a component's module, mark it, and note on it which component made it, as ``module.made_by``.
 
     A component that holds other components builds them with this too, at ``at.child(...)``.
     """
     module = component.build(at, *inputs)
     if not callable(getattr(module, "named_parameters", None)):
         raise TypeError(f"`build` of {type(component).__name__} gave {type(module).__name__}, and no module")
+    module.made_by = component  # type: ignore[assignment]  # a plain attribute, as the site is
     return mark(module, at)
 
 

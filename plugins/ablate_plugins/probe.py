@@ -28,21 +28,31 @@ class GradientFlow(Probe):
 
     def measure(self, seen: Seen) -> Mapping[Reading, Tensor]:
         """A reading a parameter, and one a layer for the stream."""
-        before = [seen.before[parameter.name] for parameter in seen.parameters]
-        after = [seen.after[parameter.name] for parameter in seen.parameters]
-        gradients = [seen.gradients[parameter.name] for parameter in seen.parameters]
-        norms = torch._foreach_norm(gradients)
-        moved = torch._foreach_norm(torch._foreach_sub(after, before))
-        sizes = torch._foreach_norm(before)
-        readings: dict[Reading, Tensor] = {}
-        for parameter, norm, move, size in zip(seen.parameters, norms, moved, sizes, strict=True):
-            place = (parameter.layer, parameter.role, parameter.name)
-            readings[Reading("grad_norm", *place)] = norm
-            if len(parameter.shape) >= 2:  # a bias starts at zero, so its ratio says nothing
-                readings[Reading("update_ratio", *place)] = move / size.clamp_min(TINY)
+        readings = dict(self._parameters(seen))
         for layer, gradient in enumerate(seen.stream_gradients):
             readings[Reading("stream_grad", layer)] = gradient.norm()
         return readings
+
+    def _parameters(self, seen: Seen) -> Iterator[tuple[Reading, Tensor]]:
+        # A whole number has no norm and takes no gradient; and norms of no tensors at all are an error.
+        parameters = [each for each in seen.parameters if _has_norm(seen.before[each.name])]
+        if not parameters:
+            return
+        before = [seen.before[parameter.name] for parameter in parameters]
+        after = [seen.after[parameter.name] for parameter in parameters]
+        gradients = [seen.gradients[parameter.name] for parameter in parameters]
+        norms = torch._foreach_norm(gradients)
+        moved = torch._foreach_norm(torch._foreach_sub(after, before))
+        sizes = torch._foreach_norm(before)
+        for parameter, norm, move, size in zip(parameters, norms, moved, sizes, strict=True):
+            place = (parameter.layer, parameter.role, parameter.name)
+            yield Reading("grad_norm", *place), norm
+            if len(parameter.shape) >= 2:  # a bias starts at zero, so its ratio says nothing
+                yield Reading("update_ratio", *place), move / size.clamp_min(TINY)
+
+
+def _has_norm(x: Tensor) -> bool:
+    return x.is_floating_point() or x.is_complex()
 
 
 class Activations(Probe):

@@ -84,3 +84,17 @@ def test_every_probe_names_the_units_of_what_it_reads() -> None:
         probe = component()
         assert isinstance(probe, Probe)
         assert {reading.metric for reading in probe.measure(seen())} == set(probe.units)
+
+
+def test_gradient_flow_passes_over_whole_numbers_and_needs_no_parameter() -> None:
+    steps = Parameter("steps", "steps", None, (2,))
+    whole = {steps.name: torch.tensor([1, 2])}
+    looked = Seen(
+        parameters=[steps],
+        before=whole,
+        after=whole,
+        gradients=whole,
+        stream=[],
+        stream_gradients=[torch.ones(1, 2, 2)],
+    )
+    assert floats(GradientFlow().measure(looked)) == {Reading("stream_grad", 0): 2.0}

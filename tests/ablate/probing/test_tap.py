@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -15,6 +17,7 @@ from ablate_plugins.feed_forward import Mlp
 from ablate_plugins.initializer import LecunNormal
 from ablate_plugins.mixer import Attention
 from ablate_plugins.model import Decoder
+from ablate_plugins.probe import GradientFlow
 from ablate_plugins.scale import NoScale
 
 
@@ -90,3 +93,77 @@ def test_probed_steps_are_early_ones_then_regular_and_the_last() -> None:
     assert sorted(probed_steps(50, 230)) == [0, 1, 2, 5, 10, 20, 50, 100, 150, 200, 229]
     assert sorted(probed_steps(50, 3)) == [0, 1, 2]
     assert sorted(probed_steps(1, 3)) == [0, 1, 2]
+
+
+class Gives(Probe):
+    """Reads what it is told to."""
+
+    kind: Literal["gives"] = "gives"
+    units: ClassVar[Mapping[str, str]] = {"x": ""}
+    given: ClassVar[Any] = None
+
+    def measure(self, seen: Seen) -> Mapping[Reading, Tensor]:
+        return self.given  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {Reading("x", 2): torch.zeros(3)},
+            "the probe `gives` gave float32 of shape (3,) for `x` of layer 2, and no real scalar",
+        ),
+        ({Reading("x"): torch.zeros(1)}, "the probe `gives` gave float32 of shape (1,) for `x`, and no real scalar"),
+        (
+            {Reading("x", 0, name="head.1"): torch.zeros((), dtype=torch.complex64)},
+            "the probe `gives` gave complex64 of shape () for `x` of layer 0, head.1, and no real scalar",
+        ),
+        ({Reading("x", 1): 0.5}, "the probe `gives` gave float for `x` of layer 1, and no tensor"),
+        ({"x": torch.zeros(())}, "the probe `gives` has the key 'x', which is no Reading"),
+        (
+            {Reading("x", "0"): torch.zeros(())},  # type: ignore[arg-type]
+            "the probe `gives` gave Reading(metric='x', layer='0', role=None, name=None): a layer is a whole number or "
+            "None, all else is text",
+        ),
+        (None, "the probe `gives` gave NoneType, and no mapping of readings to scalars"),
+    ],
+)
+def test_what_is_no_reading_is_told_where_it_is_measured(
+    monkeypatch: pytest.MonkeyPatch, given: Any, message: str
+) -> None:
+    monkeypatch.setattr(Gives, "given", given)
+    model = network()
+    with pytest.raises(TypeError) as caught:
+        step(model, Tap(model, list(named_parameters(model)), [Keep(), Gives()]))
+    assert str(caught.value) == message
+
+
+def test_whole_numbers_and_what_is_not_finite_are_readings(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {
+        Reading("x", 0): torch.tensor(3),
+        Reading("x", 1): torch.tensor(True),
+        Reading("x", 2): torch.tensor(-math.inf),
+    }
+    monkeypatch.setattr(Gives, "given", given)
+    model = network()
+    tap = Tap(model, list(named_parameters(model)), [Gives()])
+    tap.open()
+    model(torch.zeros(1, 8, dtype=torch.long)).sum().backward()
+    tap.gradients()
+    assert [value for _, value in tap.close()] == [3.0, 1.0, -math.inf]
+
+
+def test_what_is_frozen_is_not_measured() -> None:
+    model = network()
+    frozen = {"block.0.mixer.q.weight", "steps"}
+    model.register_parameter("steps", nn.Parameter(torch.tensor([1, 2]), requires_grad=False))
+    for parameter, value in named_parameters(model):
+        value.requires_grad_(parameter.name not in frozen)
+    parameters = list(named_parameters(model))
+    assert frozen <= {parameter.name for parameter, _ in parameters}
+    tap = Tap(model, parameters, [GradientFlow()])
+    tap.open()
+    model(torch.zeros(1, 8, dtype=torch.long)).sum().backward()
+    tap.gradients()
+    read = {reading.name for reading, _ in tap.close() if reading.metric == "grad_norm"}
+    assert read == {parameter.name for parameter, _ in parameters} - frozen
