@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ablate.experiment.levels import Bench, Level, label, setup_key, shown, spelled
-from ablate.experiment.problems import Place, fields_at
+from ablate.experiment.conditions import Condition, exclusive, read_condition
+from ablate.experiment.identity import spelled, text, written
+from ablate.experiment.levels import Bench, Level, label, same_label, same_value, shown, value_key
+from ablate.experiment.paths import Place, class_at, fields_at, unread
 from ablate.experiment.schema import Factor
 from ablate.experiment.settings import Setup
 from ablate.registry import closest
 from ablate.slots import Component
+
+SWITCH = {"on": "on", "true": "on", "off": "off", "false": "off"}
+"""What a switch's levels may be called."""
+NO_SWITCH = {"yes": "on", "y": "on", "1": "on", "no": "off", "n": "off", "0": "off"}
+"""What they may not be called, and what is meant."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,20 @@ class Axis:
     name: str
     levels: tuple[Level, ...]
     baseline: Level
+    when: Mapping[Place, Any] = field(default_factory=dict)
+    """What an arm must have for the factor to be part of it, as it is written."""
+    conditions: tuple[Condition, ...] = ()
+    """The same, worked out."""
+
+    @property
+    def others(self) -> tuple[Level, ...]:
+        """The levels that are not the baseline's."""
+        return tuple(level for level in self.levels if level is not self.baseline)
+
+    @property
+    def paths(self) -> set[Place]:
+        """Every path that a level sets."""
+        return {path for level in self.levels for path in level.changes}
 
 
 def read_axes(bench: Bench) -> list[Axis]:
@@ -33,48 +53,138 @@ def read_axes(bench: Bench) -> list[Axis]:
     settings = bench.settings
     axes = [axis for name, factor in settings.factors.items() if (axis := _axis(bench, name, factor))]
     for name in settings.baseline or {}:
-        if name not in settings.factors:
-            near = closest(name, settings.factors)
-            bench.report("G205", f"no factor is called `{name}`", ("baseline", name), near, key=True)
+        check_factor(bench, name, ("baseline", name))
     bench.stop_on_problems()
     return axes
+
+
+def check_factor(bench: Bench, name: str, place: Place) -> bool:
+    """Whether there is a factor of this name, or the problem noted."""
+    if name in bench.settings.factors:
+        return True
+    near = closest(name, bench.settings.factors)
+    otherwise = f"there is: {', '.join(bench.settings.factors)}" if bench.settings.factors else None
+    bench.report("G205", f"no factor is called `{name}`", place, near, key=True, otherwise=otherwise)
+    return False
+
+
+def find_level(bench: Bench, name: str, levels: Sequence[Level], value: Any, place: Place) -> Level | None:
+    """The level that a value means, or None with the problem noted."""
+    wanted = label(value)
+    word = shown(wanted).lower().strip('"')
+    if bench.settings.factors[name].switch is not None:
+        wanted = SWITCH.get(word, wanted)
+    for level in levels:
+        if same_label(level.label, wanted) or same_value(level, value):
+            return level
+    choices = [shown(level.label) for level in levels]
+    if choices:
+        near = closest(shown(wanted), choices)
+        if bench.settings.factors[name].switch is not None:
+            near = NO_SWITCH.get(word, near)
+        words = f"`{name}` has no level `{shown(wanted)}`"
+        bench.report("G203", words, place, near, otherwise=f"its levels are {', '.join(choices)}")
+    return None
+
+
+def check_overlap(bench: Bench, axes: list[Axis]) -> None:
+    """Report two factors that set the same path, unless no arm can have both of them."""
+    set_by: list[tuple[Axis, set[Place]]] = []
+    for axis in axes:
+        mine = {place for level in axis.levels if not level.same for place in bench.explicit(level.changes)}
+        for other, theirs in set_by:
+            shared = [deeper for a in theirs for b in mine if (deeper := overlap(a, b))]
+            if shared and not exclusive(other.conditions, axis.conditions):
+                dotted = ".".join(map(str, min(shared))).removesuffix(".kind")
+                words = f"`{other.name}` and `{axis.name}` both set `{dotted}`"
+                bench.report("G208", words, ("factors", axis.name), key=True)
+                break
+        set_by.append((axis, mine))
+
+
+def overlap(one: Place, other: Place) -> Place | None:
+    """The deeper of two places if the other is around it or is the same."""
+    shorter, deeper = sorted((one, other), key=len)
+    return deeper if deeper[: len(shorter)] == shorter else None
+
+
+def holds(bench: Bench, conditions: Iterable[Condition], raw: Any) -> bool:
+    """Whether a spelled setup fulfils all conditions."""
+    return all(condition.holds(raw, bench.registry) for condition in conditions)
 
 
 def _axis(bench: Bench, name: str, factor: Factor) -> Axis | None:
     """The factor's levels and its baseline, or None with the problem noted."""
     before = len(bench.problems)
-    levels = list(_levels(bench, name, factor))
+    when, conditions = _when(bench, name, factor)
+    there = holds(bench, conditions, bench.raw)
+    levels: list[Level] = []
     seen: dict[str, Level] = {}
-    for level in levels:
-        setup = bench.setup([level])
-        same = setup and seen.setdefault(setup_key(setup), level)
-        if same and same is not level:
-            words = f"two levels of `{name}` are the same: {shown(same.label)} and {shown(level.label)}"
+    own = text(written(bench.base))
+    for level in _levels(bench, name, factor):
+        setup = bench.setup([level]) if there else None
+        key = text(written(setup)) if setup else value_key([[*path, value] for path, value in level.changes.items()])
+        _check_once(bench, name, level)
+        first = seen.get(key)
+        if first and (setup or not there):
+            words = f"two levels of `{name}` are the same: {shown(first.label)} and {shown(level.label)}"
             bench.report("G202", words, level.source)
-    baseline = _baseline(bench, name, levels, seen.get(setup_key(bench.base)))
-    return Axis(name, tuple(levels), baseline) if baseline and len(bench.problems) == before else None
+        elif any(same_label(level.label, other.label) for other in levels):
+            bench.report("G202", f"two levels of `{name}` are called {shown(level.label)}", level.source)
+        levels.append(replace(level, same=key == own))
+        seen.setdefault(key, levels[-1])
+    sound = len(bench.problems) == before
+    baseline = _baseline(bench, name, levels, there=there and sound)
+    return Axis(name, tuple(levels), baseline, when, conditions) if baseline and sound else None
+
+
+def _check_once(bench: Bench, name: str, level: Level) -> None:
+    """Report a bundle that sets an option twice, by a path and by one into or around it."""
+    seen: set[Place] = set()
+    for path, value in level.changes.items():
+        mine = bench.explicit({path: value})
+        shared = [deeper for a in seen for b in mine if (deeper := overlap(a, b))]
+        if shared:
+            dotted = ".".join(map(str, min(shared))).removesuffix(".kind")
+            words = f"the level {shown(level.label)} of `{name}` sets `{dotted}` twice"
+            bench.report("G208", words, level.origin(path, bench.document), key=True)
+        seen |= mine
+
+
+def _when(bench: Bench, name: str, factor: Factor) -> tuple[dict[Place, Any], tuple[Condition, ...]]:
+    """What must hold, by path, and worked out."""
+    when: dict[Place, Any] = {}
+    conditions = []
+    for dotted, value in (factor.when or {}).items():
+        place: Place = ("factors", name, "when", dotted)
+        path = read_path(bench, dotted, place, key=True, anywhere=True)
+        if path:
+            when[path] = value
+            conditions.append(read_condition(bench, path, value, place))
+    return when, tuple(conditions)
 
 
 def _levels(bench: Bench, name: str, factor: Factor) -> Iterator[Level]:
     at: Place = ("factors", name)
+    anywhere = bool(factor.when)
     if factor.switch is not None:
         yield from _switch(bench, factor.switch, (*at, "switch"))
     elif factor.path is not None:
-        path = _path(bench, factor.path, (*at, "path"))
+        path = read_path(bench, factor.path, (*at, "path"), anywhere=anywhere)
         for index, value in enumerate(factor.levels or []):
             if path:
                 yield Level(label(value), {path: value}, (*at, "levels", index))
     elif isinstance(factor.levels, dict):
         for bundle, changes in factor.levels.items():
             source: Place = (*at, "levels", bundle)
-            paths = {key: _path(bench, key, (*source, key), key=True) for key in changes}
+            paths = {key: read_path(bench, key, (*source, key), key=True, anywhere=anywhere) for key in changes}
             if all(paths.values()):
                 yield Level(bundle, {path: changes[key] for key, path in paths.items() if path}, source)
 
 
 def _switch(bench: Bench, dotted: str, source: Place) -> Iterator[Level]:
     """The levels on and off: the value in the baseline, and the neutral component (or false)."""
-    path = _path(bench, dotted, source)
+    path = read_path(bench, dotted, source)
     if not path:
         return
     value: Any = bench.base
@@ -99,63 +209,49 @@ def _switch(bench: Bench, dotted: str, source: Place) -> Iterator[Level]:
     yield Level("off", {path: off}, source)
 
 
-def _path(bench: Bench, dotted: str, source: Place, *, key: bool = False) -> Place | None:
-    """The steps of a path, if something reads it."""
+def read_path(bench: Bench, dotted: str, source: Place, *, key: bool = False, anywhere: bool = False) -> Place | None:
+    """The steps of a path, if something reads it: in the baseline, or ``anywhere`` in a component that there is."""
     steps = dotted.split(".")
     if steps[0] not in Setup.model_fields:
         near = closest(steps[0], Setup.model_fields)
         guess = f"{near}.{'.'.join(steps[1:])}" if near and steps[1:] else None
-        bench.report(
-            "G201", f"nothing reads `{dotted}`: a path starts with model, task or training", source, guess, key=key
-        )
+        words = f"nothing reads `{dotted}`: a path starts with model, task or training"
+        bench.report("G201", words, source, guess, key=key)
         return None
+    path = tuple(steps)
+    nowhere = unread(path, bench.registry)
+    if nowhere is None and anywhere:
+        return path
     for length in range(1, len(steps)):
-        options = fields_at(tuple(steps[:length]), bench.raw, bench.registry)
+        options = fields_at(path[:length], bench.raw, bench.registry)
         if steps[length] not in options:
             near = closest(steps[length], options)
             guess = ".".join([*steps[:length], near]) if near else None
-            bench.report("G201", f"nothing reads `{dotted}`", source, guess, key=key)
+            otherwise, here = None, class_at(path[:length], bench.raw, bench.registry)
+            words = f"nothing reads `{dotted}`"
+            if nowhere is None and here and issubclass(here, Component):
+                kind = here.model_fields["kind"].default
+                words += f" where the {here.slot} is `{kind}`, as in the baseline"
+                guess, otherwise = None, "say when it applies: `when: {" + ".".join(steps[:length]) + ".kind: KIND}`"
+            elif not near and options:
+                otherwise = f"there is: {', '.join(options)}"
+            bench.report("G201", words, source, guess, key=key, otherwise=otherwise)
             return None
-    return tuple(steps)
+    return path
 
 
-def _baseline(bench: Bench, name: str, levels: list[Level], equal: Level | None) -> Level | None:
-    """The level that the file names; else ``equal``, the one that equals what the baseline has anyway."""
+def _baseline(bench: Bench, name: str, levels: list[Level], *, there: bool) -> Level | None:
+    """The level that the file names; else the one that equals what the baseline has (`add_one`: the other one)."""
     named = bench.settings.baseline or {}
-    if name not in named:
-        if equal is None and levels:
-            help = "add that level, or say which level is the baseline's: `baseline: {" + name + ": LEVEL}`"
-            words = f"no level of `{name}` equals what the baseline has"
-            bench.report("G204", words, ("factors", name), key=True, otherwise=help)
-        return equal
-    wanted = label(named[name])
-    if bench.settings.factors[name].switch and isinstance(wanted, bool):
-        wanted = "on" if wanted else "off"
-    for level in levels:
-        if (type(level.label), level.label) == (type(wanted), wanted):
-            return level
-    choices = [shown(level.label) for level in levels]
-    if choices:
-        words, near = f"`{name}` has no level `{shown(wanted)}`", closest(shown(wanted), choices)
-        bench.report("G203", words, ("baseline", name), near, otherwise=f"its levels are {', '.join(choices)}")
-    return None
-
-
-def check_overlap(bench: Bench, axes: list[Axis]) -> None:
-    """Report two factors that set the same path, or one inside the other's."""
-    for one, other in itertools.combinations(axes, 2):
-        for mine, theirs in itertools.product(_paths(one), _paths(other)):
-            if mine == theirs[: len(mine)] or theirs == mine[: len(theirs)]:
-                deeper = mine if len(mine) > len(theirs) else theirs
-                dotted = ".".join(map(str, deeper))
-                bench.report(
-                    "G208",
-                    f"`{one.name}` and `{other.name}` both set `{dotted}`",
-                    ("factors", other.name),
-                    key=True,
-                )
-                return
-
-
-def _paths(axis: Axis) -> set[Place]:
-    return {path for level in axis.levels for path in level.changes}
+    if name in named:
+        return find_level(bench, name, levels, named[name], ("baseline", name))
+    if not there:  # the factor is no part of the baseline, and of an arm that it is part of its first level is
+        return levels[0] if levels else None
+    equal = next((level for level in levels if level.same), None)
+    if bench.settings.design_name == "add_one" and equal:
+        return next((level for level in levels if level is not equal), equal)
+    if equal is None and levels:
+        help = "add that level, or say which level is the baseline's: `baseline: {" + name + ": LEVEL}`"
+        words = f"no level of `{name}` equals what the baseline has"
+        bench.report("G204", words, ("factors", name), key=True, otherwise=help)
+    return equal

@@ -23,9 +23,10 @@ def json_schema(registry: Registry) -> dict[str, Any]:
         }
         options = []
         for component in components:
-            own = component.model_json_schema()
-            definitions |= own.pop("$defs", {})
             name = f"{slot}.{kind_of(component)}"
+            # Options inside of options go by the component's name too: two plugins may call theirs the same.
+            own = component.model_json_schema(ref_template=f"#/$defs/{name}.{{model}}")
+            definitions |= {f"{name}.{inner}": schema for inner, schema in own.pop("$defs", {}).items()}
             definitions[name] = own | {"required": sorted({"kind", *own.get("required", [])})}
             options.append({"$ref": f"#/$defs/{name}"})
         needs_options = {kind_of(component) for component in components if _required(component)}

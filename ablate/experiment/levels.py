@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +10,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from ablate.errors import Diagnostic, InputError
-from ablate.experiment.identity import at_default, canonical, text
-from ablate.experiment.problems import Place, diagnose, in_order
+from ablate.experiment.identity import canonical, spelled, text
+from ablate.experiment.paths import Place, class_at
+from ablate.experiment.problems import diagnose, in_order
 from ablate.experiment.reading import Document
 from ablate.experiment.schema import Settings
 from ablate.experiment.settings import Setup
+from ablate.experiment.yaml.scalars import resolve
 from ablate.registry import Registry
-from ablate.slots import Options
+from ablate.slots import SLOTS, Component
+
+_BRACKETS = re.compile(r"\([^()\[\]{}]*\)|\[[^()\[\]{}]*\]|\{[^()\[\]{}]*\}")
 
 
 @dataclass(frozen=True)
@@ -28,21 +33,13 @@ class Level:
     """What is set, by path."""
     source: Place
     """Where in the document it stands."""
+    same: bool = False
+    """Whether it is what `model`, `task` and `training` have anyway, so that nothing is to be set."""
 
-
-def spelled(value: Any) -> Any:
-    """A value as it could stand in YAML: every component with its kind, and the options that are not at their default.
-
-    Options at their default are left out so that a level can set one of two options that exclude each other.
-    """
-    if not isinstance(value, Options):
-        return value
-    options = {name: getattr(value, name) for name in type(value).model_fields}
-    return {
-        name: spelled(option)
-        for name, option in options.items()
-        if name == "kind" or isinstance(option, Options) or not at_default(value, name)
-    }
+    def origin(self, path: Place, document: Document) -> Place:
+        """Where in the document the value stands that is set at this path."""
+        bundle = (*self.source, ".".join(map(str, path)))
+        return bundle if bundle in document.values else self.source
 
 
 def label(value: Any) -> Any:
@@ -50,17 +47,54 @@ def label(value: Any) -> Any:
     if isinstance(value, Mapping):
         options = [f"{key}={label(item)}" for key, item in value.items() if key != "kind"]
         kind = value.get("kind")
-        return f"{kind}({', '.join(options)})" if kind else f"{{{', '.join(options)}}}"
+        if kind:
+            return f"{kind}({', '.join(options)})" if options else kind
+        return f"{{{', '.join(options)}}}"
     if isinstance(value, list):
         return f"[{', '.join(str(label(item)) for item in value)}]"
     return value
 
 
+def same_label(one: Any, other: Any) -> bool:
+    """Whether two labels are one; 1, 1.0 and true are three."""
+    return type(one) is type(other) and bool(one == other)
+
+
+def same_value(level: Level, value: Any) -> bool:
+    """Whether a mapping or a list is all that a level sets, whatever the order of its keys."""
+    return isinstance(value, Mapping | list) and [value_key(each) for each in level.changes.values()] == [
+        value_key(value)
+    ]
+
+
+def value_key(value: Any) -> str:
+    """What equal values share, and different ones do not: also those that no option takes, as not a number."""
+    try:
+        return text(canonical(value))
+    except ValueError:  # a number that is not finite
+        return repr(value)
+
+
 def shown(value: Any) -> str:
-    """A label as text, in the words of YAML."""
+    """A label as YAML spells it: text that would be read as something else is in quotes, and all can be seen.
+
+    Text with a comma or an equals sign outside of brackets is in quotes too, so that names of arms stay apart.
+    """
     if value is None:
         return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if not isinstance(value, str):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        plain = resolve(value) == value
+    except OverflowError:
+        plain = False
+    seen = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in value)
+    outside, rest = value, ""
+    while outside != rest:
+        rest, outside = outside, _BRACKETS.sub("", outside)
+    if plain and seen == value and not set(outside) & set("=,"):
+        return seen
+    return '"' + seen.replace('"', '\\"') + '"'
 
 
 class Bench:
@@ -72,24 +106,57 @@ class Bench:
         self.registry = registry
         self.base = Setup(model=settings.model, task=settings.task, training=settings.training)
         self.raw = spelled(self.base)
+        self._neutral = {slot.neutral for slot in SLOTS.values()} - {None}
         self.problems: list[Diagnostic] = []
 
-    def setup(self, levels: Iterable[Level]) -> Setup | None:
-        """The baseline with these levels, or None with the problems noted."""
-        changes = [(path, value, level) for level in levels for path, value in level.changes.items()]
+    def tree(self, levels: Iterable[Level]) -> Any:
+        """The baseline with these levels, as it could stand in YAML; deeper paths are set last."""
+        changes = [change for level in levels if not level.same for change in level.changes.items()]
         raw: Any = self.raw
-        origins: dict[Place, Place] = {}
-        for path, value, level in sorted(changes, key=lambda change: len(change[0])):
-            raw = _changed(raw, path, value)
-            bundle = (*level.source, ".".join(map(str, path)))
-            origins[path] = bundle if bundle in self.document.values else level.source
+        for path, value in sorted(changes, key=lambda change: len(change[0])):
+            if not self.dead(path, raw):
+                raw = changed(raw, path, value)
+        return raw
+
+    def dead(self, path: Place, raw: Any) -> bool:
+        """Whether a path leads into something that is neutral there, and so has none of its options."""
+        node = raw
+        for length, step in enumerate(path):
+            if length > 1 and (kind := node.get("kind") if isinstance(node, Mapping) else node) in self._neutral:
+                owner = class_at(path[:length], raw, self.registry)
+                if owner and issubclass(owner, Component) and owner.neutral == kind and step not in owner.model_fields:
+                    return True
+            node = node.get(step) if isinstance(node, Mapping) else None
+        return False
+
+    def setup(self, levels: Iterable[Level], *, quietly: bool = False) -> Setup | None:
+        """The baseline with these levels, or None with the problems noted (unless ``quietly``)."""
+        levels = list(levels)
+        raw = self.tree(levels)
         try:
             return Setup.model_validate(raw, context={"registry": self.registry})
         except ValidationError as error:
+            if quietly:
+                return None
+            origins = {path: level.origin(path, self.document) for level in levels for path in level.changes}
+            for path, origin in list(origins.items()):
+                if path[-1] == "kind":  # what is wrong with a kind is said of the whole component
+                    origins.setdefault(path[:-1], origin)
             for problem in diagnose(error, self.document, self.registry, data=raw, origins=origins):
                 if problem not in self.problems:
                     self.problems.append(problem)
             return None
+
+    def explicit(self, changes: Mapping[Place, Any]) -> set[Place]:
+        """Every place that changes speak of: a component's kind and the options that are given, or the path itself."""
+        places: set[Place] = set()
+        for path, value in changes.items():
+            component = class_at(path, self.raw, self.registry) is not None
+            if isinstance(value, Mapping):
+                places |= self.explicit({(*path, key): item for key, item in value.items()}) or {path}
+            else:
+                places.add((*path, "kind") if component and isinstance(value, str) else path)
+        return places
 
     def report(
         self,
@@ -116,9 +183,9 @@ def setup_key(setup: Setup) -> str:
     return text(canonical(setup))
 
 
-def _changed(raw: Any, path: Place, value: Any) -> Any:
+def changed(raw: Any, path: Place, value: Any) -> Any:
     """A copy of the tree with the value at ``path`` replaced; a component given by its name becomes a mapping."""
     head, *rest = path
     tree = {"kind": raw} if isinstance(raw, str) else dict(raw or {})
-    tree[str(head)] = _changed(tree.get(str(head)), tuple(rest), value) if rest else value
+    tree[str(head)] = changed(tree.get(str(head)), tuple(rest), value) if rest else value
     return tree

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from ablate.errors import InputError
-from ablate.experiment.arms import Grid, expand
-from ablate.experiment.problems import Place, diagnose
-from ablate.experiment.reading import Document, read
+from ablate.experiment.arms import Arm, Grid, expand
+from ablate.experiment.identity import spelled
+from ablate.experiment.layering import read_layered
+from ablate.experiment.problems import diagnose
+from ablate.experiment.reading import Document, Place, parse
 from ablate.experiment.schema import Settings, seed_list
+from ablate.experiment.yaml.writing import dump
 from ablate.registry import Registry, closest
 
 
@@ -26,6 +31,34 @@ class Experiment:
     """Relative paths in the file are relative to this folder."""
     settings: Settings
     registry: Registry
+    sets: tuple[str, ...] = ()
+    """Settings from the command line, as ``path=value``; the document has them already."""
+
+    @classmethod
+    def of(
+        cls, values: Mapping[str, Any], *, folder: str | Path = ".", plugins: Sequence[str | Path] = ()
+    ) -> Experiment:
+        """Make an experiment of plain values, as a YAML file would hold them; components may stand for themselves.
+
+        Args:
+            values: what the file would say: ``{"name": ..., "task": ..., "model": ..., ...}``.
+            folder: what relative paths are relative to.
+            plugins: plugin files, beside those that the experiment and the environment bring.
+
+        Raises:
+            InputError: everything that is wrong with it; places are those in :meth:`to_yaml`'s text.
+            RefusedError: the design is too large.
+        """
+        return validate(parse(dump(spelled(values)), "experiment"), Path(folder), plugins=plugins)
+
+    def to_yaml(self) -> str:
+        """The experiment as one file, with what it extends and what the command line set."""
+        return dump({key: value for key, value in self.document.data.items() if key != "extends"})
+
+    @property
+    def command(self) -> str:
+        """The command that runs it."""
+        return shlex.join(["ablate", "run", self.document.file, *(f"--set={each}" for each in self.sets)])
 
     @property
     def name(self) -> str:
@@ -44,32 +77,46 @@ class Experiment:
 
     def __repr__(self) -> str:
         arms, seeds = len(self.grid.arms), len(self.seeds)
-        return f"Experiment({self.name!r}: {arms} arms x {seeds} seeds, {self.settings.design})"
+        return f"Experiment({self.name!r}: {arms} arms x {seeds} seeds, {self.settings.design_name})"
 
 
-def load(path: str | Path, *, plugins: Sequence[str | Path] = ()) -> Experiment:
+def load(path: str | Path, *, plugins: Sequence[str | Path] = (), sets: Sequence[str] = ()) -> Experiment:
     """Read an experiment file and check all of it.
 
     Args:
         path: the YAML file.
         plugins: further plugin files, beside those that the experiment and the environment bring.
+        sets: ``path=value`` settings over what the file says, as ``training.optimizer.lr=3e-3``; values are YAML.
 
     Raises:
         InputError: everything that is wrong with the file, with its places.
+        RefusedError: the design is too large.
     """
     path = Path(path)
-    document = read(path)
+    return validate(read_layered(path, sets), path.parent, plugins=plugins, sets=sets)
+
+
+def validate(
+    document: Document, folder: Path, *, plugins: Sequence[str | Path] = (), sets: Sequence[str] = ()
+) -> Experiment:
+    """Check all of an experiment that has been read; relative paths in it are relative to ``folder``.
+
+    Raises:
+        InputError: everything that is wrong with the document, with its places.
+        RefusedError: the design is too large.
+    """
     registry = Registry.installed()
     for plugin in plugins:
         registry.add_file(Path(plugin), str(plugin))
-    _add_plugins(document, path.parent, registry)
+    _add_plugins(document, folder, registry)
     try:
         settings = Settings.model_validate(document.data, context={"registry": registry})
     except ValidationError as error:
         raise InputError([*document.warnings, *diagnose(error, document, registry)]) from error
-    experiment = Experiment(document, path.parent, settings, registry)
+    experiment = Experiment(document, folder, settings, registry, tuple(sets))
     _check_metrics(experiment)
-    experiment.grid  # noqa: B018  # an arm that is no valid setup is an error of the file
+    for arm in experiment.grid.arms:  # an arm that is no valid setup is an error of the file
+        _check_task(experiment, arm)
     return experiment
 
 
@@ -79,8 +126,9 @@ def _add_plugins(document: Document, folder: Path, registry: Registry) -> None:
     problems = []
     for index, plugin in enumerate(named if isinstance(named, list) else []):
         if isinstance(plugin, str):
+            home = document.home(("plugins", index))
             try:
-                registry.add_file(folder / plugin, plugin)
+                registry.add_file((folder if home is document else Path(home.file).parent) / plugin, plugin)
             except InputError as error:
                 problems += [
                     document.diagnose(each.code, each.message, ("plugins", index), help=each.help)
@@ -103,3 +151,13 @@ def _check_metrics(experiment: Experiment) -> None:
             problems.append(experiment.document.diagnose("S111", f"the task reports no `{metric}`", place, help=help))
     if problems:
         raise InputError(problems)
+
+
+def _check_task(experiment: Experiment, arm: Arm) -> None:
+    """An arm with a task of its own must report what arms are compared by."""
+    metric, units = experiment.settings.objective.metric, arm.setup.task.units
+    if metric not in units:
+        changed = [level.source for level in arm.chosen.values() if any(path[0] == "task" for path in level.changes)]
+        words = f"the task of `{arm.name}` reports no `{metric}`, which arms are compared by"
+        help = f"it reports {', '.join(units)}"
+        raise InputError([experiment.document.diagnose("S111", words, changed[0] if changed else ("task",), help=help)])

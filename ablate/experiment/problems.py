@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pydantic import ValidationError
 
 from ablate.errors import Diagnostic
+from ablate.experiment.keys import meant
+from ablate.experiment.paths import Place, class_at
 from ablate.experiment.reading import Document, looks_like_number
-from ablate.experiment.schema import Settings
 from ablate.registry import Registry, closest
-from ablate.slots import Component, Options
-
-Place = tuple[str | int, ...]
 
 WANTED = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "float_type": "a number",
+    "finite_number": "a finite number",
     "string_type": "text",
     "bool_type": "true or false",
     "none_required": "null",
     "list_type": "a list",
+    "tuple_type": "a list",
+    "set_type": "a list",
+    "frozen_set_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+TRUTHS = {**dict.fromkeys(("yes", "y", "on", "1"), "true"), **dict.fromkeys(("no", "n", "off", "0"), "false")}
+LENGTHS = {"too_short": ("min_length", "at least"), "too_long": ("max_length", "at most")}
 BOUNDS = {
     "greater_than": ("gt", "greater than"),
     "greater_than_equal": ("ge", "at least"),
@@ -65,7 +68,7 @@ def _drop_what_another_explains(found: dict[Place, list[Mapping[str, Any]]]) -> 
     """Leave out the other branches of a union where one was followed further, and a key that was only misspelt."""
     for place in list(found):
         if any(other[: len(place)] == place for other in found if len(other) > len(place)):
-            rest = [item for item in found[place] if item["type"] not in WANTED]
+            rest = [item for item in found[place] if item["type"] not in WANTED and item["type"] != "literal_error"]
             if rest:
                 found[place] = rest
             else:
@@ -119,9 +122,7 @@ def _diagnostic(
     kind = items[0]["type"]
     name = _name(place)
     if kind == "extra_forbidden":
-        options = fields_at(place[:-1], data, registry)
-        near = closest(name, options)
-        help = f"did you mean `{near}`?" if near else f"there is: {', '.join(options)}"
+        help = meant(place, data, registry)
         return document.diagnose("S101", f"unknown key `{name}`{_within(place)}", origin, key=True, help=help)
     if kind == "unknown_component":
         context = items[0]["ctx"]
@@ -145,19 +146,29 @@ def _explain(name: str, items: Sequence[Mapping[str, Any]]) -> tuple[str, str | 
     kind, value = item["type"], item["input"]
     if kind in BOUNDS:
         key, words = BOUNDS[kind]
-        return f"`{name}` must be {words} {item['ctx'][key]:g}, not {_shown(value)}", None
+        bound = item["ctx"][key]
+        number = f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+        return f"`{name}` must be {words} {number}, not {_shown(value)}", None
+    if kind in LENGTHS:
+        key, words = LENGTHS[kind]
+        count = item["ctx"][key]
+        return f"`{name}` must have {words} {count} {'item' if count == 1 else 'items'}, not {len(value)}", None
     if kind == "literal_error":
         expected = [str(choice).strip("'") for choice in item["ctx"]["expected"].replace(" or ", ", ").split(", ")]
         near = closest(str(value), expected)
         return f"`{name}` must be one of {', '.join(expected)}, not {_shown(value)}", near and f"did you mean `{near}`?"
     wanted = list(dict.fromkeys(WANTED[each["type"]] for each in items if each["type"] in WANTED))
+    if "a number" in wanted:
+        wanted = [want for want in wanted if want != "a whole number"]
     if wanted:
-        number = (
+        right = (
             looks_like_number(value) if isinstance(value, str) and any("number" in want for want in wanted) else None
         )
         if isinstance(value, float) and value.is_integer() and "a whole number" in wanted:
-            number = str(int(value))
-        return f"`{name}` must be {' or '.join(wanted)}, not {_shown(value)}", number and f"write `{number}`"
+            right = str(int(value))
+        if "true or false" in wanted:
+            right = right or TRUTHS.get(str(value).lower())
+        return f"`{name}` must be {' or '.join(wanted)}, not {_shown(value)}", right and f"write `{right}`"
     return item["msg"].removeprefix("Value error, "), None
 
 
@@ -189,49 +200,3 @@ def _description(place: Place, data: Any, registry: Registry) -> str | None:
     owner = class_at(place[:-1], data, registry)
     field = owner.model_fields.get(str(place[-1])) if owner else None
     return field.description.split("\n")[0] if field and field.description else None
-
-
-def fields_at(place: Place, data: Any, registry: Registry) -> list[str]:
-    """The keys that may stand at a place."""
-    owner = class_at(place, data, registry)
-    if owner is None:
-        return []
-    return ["schema" if name == "schema_version" else name for name in owner.model_fields]
-
-
-def class_at(place: Place, data: Any, registry: Registry) -> type[Options] | None:
-    """The class whose options stand at a place, or None where there are no options."""
-    annotation: Any = Settings
-    value = data
-    for step in place:
-        annotation = _annotation_of(step, annotation, value, registry)
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return next(_options(annotation, value, registry), None)
-
-
-def _annotation_of(step: str | int, annotation: Any, value: Any, registry: Registry) -> Any:
-    """The type of what stands under ``step`` in something of this type."""
-    for branch in _branches(annotation):
-        if get_origin(branch) in (dict, list):
-            return get_args(branch)[-1]
-    for owner in _options(annotation, value, registry):
-        if step in owner.model_fields:
-            return owner.model_fields[str(step)].annotation
-    return None
-
-
-def _options(annotation: Any, value: Any, registry: Registry) -> Iterator[type[Options]]:
-    """The classes of options in a type; a slot gives the class of the component that the value names."""
-    for branch in _branches(annotation):
-        if not (isinstance(branch, type) and issubclass(branch, Options)):
-            continue
-        if issubclass(branch, Component) and branch.is_slot():
-            kind = value.get("kind") if isinstance(value, Mapping) else value or branch.default
-            if kind in registry.kinds(branch.slot):
-                yield registry.get(branch.slot, kind)
-        else:
-            yield branch
-
-
-def _branches(annotation: Any) -> tuple[Any, ...]:
-    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)

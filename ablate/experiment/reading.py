@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ablate.errors import Diagnostic, InputError, Span
 from ablate.experiment.yaml.composing import compose
 from ablate.experiment.yaml.nodes import Place, expand
 from ablate.experiment.yaml.scalars import looks_like_number
-from ablate.experiment.yaml.source import BREAK, Source
+from ablate.experiment.yaml.source import BREAK, Source, visible
 
 __all__ = ["MAX_BYTES", "Document", "Place", "looks_like_number", "parse", "read"]
 
@@ -24,7 +24,8 @@ class Document:
     """One YAML file as plain Python values, with the place in the file of every key and value.
 
     ``keys`` and ``values`` are filed under the path to a value: ``("factors", "norm", "levels", 0)``. What an alias
-    brings in has the place where it is written.
+    brings in has the place where it is written. ``elsewhere`` names the values that another text gave: the file that
+    this one extends, or the command line.
     """
 
     file: str
@@ -33,21 +34,33 @@ class Document:
     keys: Mapping[Place, Span]
     values: Mapping[Place, Span]
     warnings: tuple[Diagnostic, ...] = ()
+    elsewhere: Mapping[Place, Document] = field(default_factory=dict, repr=False)
+
+    def nearest(self, path: Place) -> Place:
+        """The path itself where the document has a value there, else that of the nearest value around it."""
+        return next(near for length in range(len(path), -1, -1) if (near := tuple(path[:length])) in self.values)
 
     def at(self, path: Place, *, key: bool = False) -> Span:
         """Where the value at ``path`` is (or its key); where nothing is there, the nearest thing around it."""
-        for length in range(len(path), 0, -1):
-            near = tuple(path[:length])
-            if near in self.values:
-                return self.keys.get(near, self.values[near]) if key else self.values[near]
-        return self.values[()]
+        near = self.nearest(path)
+        return self.keys.get(near, self.values[near]) if key else self.values[near]
+
+    def home(self, path: Place) -> Document:
+        """The text that gave the value at ``path``."""
+        return self.elsewhere.get(self.nearest(path), self)
+
+    def located(self, path: Place) -> str:
+        """Where the value at ``path`` was written, as ``norm.yaml:7``."""
+        home = self.home(path)
+        return home.file if home.file.startswith("--") else f"{home.file}:{self.at(path).line}"
 
     def diagnose(
         self, code: str, message: str, path: Place, *, key: bool = False, help: str | None = None
     ) -> Diagnostic:
         """A diagnostic about the value at ``path`` (or its key), with its place and its line of source."""
-        span = self.at(path, key=key)
-        return Diagnostic(code, message, self.file, span, BREAK.split(self.text)[span.line - 1], help)
+        span, home = self.at(path, key=key), self.home(path)
+        line = BREAK.split(home.text)[span.line - 1]
+        return Diagnostic(code, visible(message), home.file, span, line, help and visible(help))
 
 
 def read(path: Path) -> Document:

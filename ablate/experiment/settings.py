@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ablate.experiment.quantities import Duration, Size
 from ablate.slots import Initializer, Model, Optimizer, Options, Probe, Schedule, Task
 
 
@@ -92,3 +93,24 @@ class Budget(Options):
     """Seconds between two checkpoints of a trial."""
     max_trials: int = Field(10_000, ge=1)
     """More trials than this are refused before any arm is made."""
+    gpu_hours: float | None = Field(None, gt=0)
+    """Hours of training, over all trials, after which the sweep stops; an hour of a worker on the CPU counts too."""
+    wall: Duration | None = None
+    """Time that one call of `ablate run` takes at most, as `8h`; the next call goes on."""
+    trial_timeout: Duration | None = None
+    """Time that a trial may train, as `20m`."""
+    disk: Size | None = None
+    """What the study's folder may hold, as `20GiB`."""
+
+
+class Expectation(Options):
+    """A prediction, written before the run."""
+
+    arm: dict[str, Any]
+    """The arm, by its levels."""
+    versus: Literal["baseline"] = "baseline"
+    """What it is compared with."""
+    effect: Literal["better", "worse", "no_difference", "diverged"]
+    """What is expected of it."""
+    source: str = ""
+    """Where the expectation comes from, as "Xiong et al. 2020, Fig. 2"."""

@@ -46,4 +46,9 @@ class Source:
 def shown(text: str) -> str:
     """A piece of the file inside a message: in backticks, short, and with nothing in it that cannot be seen."""
     text = text if len(text) <= 40 else text[:39] + "…"
-    return "`" + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text) + "`"
+    return f"`{visible(text)}`"
+
+
+def visible(text: str) -> str:
+    """A text in which what cannot be seen is written by its code, so that it cannot steer a terminal."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -74,13 +74,13 @@ def test_a_valid_file_is_an_experiment(tmp_path: Path) -> None:
             "the baseline's: `baseline: {placement: LEVEL}`"
         ]),
         ("levels: [pre, post]", "levels: [pre, {kind: pre}]", [
-            "G202 12:52 two levels of `placement` are the same: pre and pre() | None"
+            "G202 12:52 two levels of `placement` are the same: pre and pre | None"
         ]),
         ("{path: model.placement, levels: [pre, post]}", "{path: training.optimizer.lr, levels: [1e-2, 1.0e-2]}", [
             "G202 12:59 two levels of `placement` are the same: 0.01 and 0.01 | None"
         ]),
         ("seeds: 6", "baseline: {residual: yes, plcement: pre}", [
-            "G203 14:22 `residual` has no level `yes` | its levels are on, off",
+            "G203 14:22 `residual` has no level `yes` | did you mean `on`?",
             "G205 14:27 no factor is called `plcement` | did you mean `placement`?",
         ]),
         ("switch: model.residual", "path: model.placement, levels: [pre, none]", [

@@ -1,14 +1,10 @@
-"""The long form of each diagnostic, as ``ablate explain`` prints it.
-
-Each begins with a sentence that names the problem, says why it is one, and ends with an indented example under
-``Wrong:`` and one under ``Right:``.
-"""
+"""The long forms of Y: a file that cannot be read as YAML."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-_READING: Mapping[str, str] = {
+READING: Mapping[str, str] = {
     "Y001": """The file cannot be read.
 
 It does not exist, is a folder, or the system refuses to open it. A path is relative to the folder that the command
@@ -267,19 +263,4 @@ Right:
 
     name: "smile \\ud83d\\ude42"
 """,
-    "W010": """A number with a leading zero is read as decimal.
-
-By YAML 1.2 010 is ten. Readers of YAML 1.1 take it for eight, so other tools may read the same file differently.
-
-Wrong:
-
-    seed: 010
-
-Right:
-
-    seed: 10
-""",
 }
-
-EXPLANATIONS: Mapping[str, str] = {**_READING}
-"""The text for each code: what is wrong, why it is, and how to mend it."""

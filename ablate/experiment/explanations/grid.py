@@ -1,0 +1,330 @@
+"""The long forms of G: factors, levels, designs, and the arms that come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+GRID: Mapping[str, str] = {
+    "G201": """Nothing reads this path.
+
+Arms that differ in an option that nothing reads would all be the baseline. A path starts with model, task or training,
+and goes on through the options of the components that the baseline has.
+
+Wrong:
+
+    factors:
+      depth: {path: depth, levels: [2, 4]}
+
+Right:
+
+    factors:
+      depth: {path: model.depth, levels: [2, 4]}
+""",
+    "G202": """Two levels of a factor are the same.
+
+They are spelled in two ways and make one setup, which would be trained once and reported under two names. An option
+that is written out at its default changes nothing.
+
+Wrong:
+
+    factors:
+      norm: {path: model.norm, levels: [layer, {kind: layer, eps: 1e-5}]}
+
+Right:
+
+    factors:
+      norm: {path: model.norm, levels: [layer, {kind: layer, eps: 1e-3}]}
+""",
+    "G203": """A factor has no such level.
+
+A level is called as it is written under `levels`, a bundle by its name, and those of a switch are on and off. 4 and 4.0
+are two levels.
+
+Wrong:
+
+    factors:
+      scale: {switch: model.mixer.scale}
+    baseline: {scale: yes}
+
+Right:
+
+    factors:
+      scale: {switch: model.mixer.scale}
+    baseline: {scale: on}
+""",
+    "G204": """No level of a factor is the baseline's.
+
+Every effect is a difference from the baseline, which needs a level of each factor. It is the one that equals what
+`model`, `task` and `training` say, unless `baseline` names another.
+
+Wrong:
+
+    model: {kind: decoder, placement: pre}
+    factors:
+      placement: {path: model.placement, levels: [post, sandwich]}
+
+Right:
+
+    model: {kind: decoder, placement: pre}
+    factors:
+      placement: {path: model.placement, levels: [pre, post, sandwich]}
+""",
+    "G205": """No factor has this name.
+
+Factors are called by their keys under `factors`, not by the path that they vary.
+
+Wrong:
+
+    factors:
+      placement: {path: model.placement, levels: [pre, post]}
+    baseline: {model.placement: post}
+
+Right:
+
+    factors:
+      placement: {path: model.placement, levels: [pre, post]}
+    baseline: {placement: post}
+""",
+    "G206": """This cannot be switched off.
+
+A switch takes a component out, which its slot must know how to do without, or turns an option from true to false. What
+has no such "off" is varied by a path with levels.
+
+Wrong:
+
+    factors:
+      output: {switch: model.output}
+
+Right:
+
+    factors:
+      output: {path: model.output, levels: [untied, tied]}
+""",
+    "G207": """A switch is off in the baseline already.
+
+What `on` means is what the baseline has there, and here it has nothing. Put the component into `model`; where the
+baseline is to go without it, say so in `baseline`.
+
+Wrong:
+
+    model: {kind: decoder, norm: none}
+    factors:
+      norm: {switch: model.norm}
+
+Right:
+
+    model: {kind: decoder, norm: layer}
+    factors:
+      norm: {switch: model.norm}
+    baseline: {norm: off}
+""",
+    "G208": """Two factors set the same option.
+
+Which of them an arm would obey could only be guessed. Take the option out of one of them, or make them one factor with
+a level for each combination that is wanted.
+
+Wrong:
+
+    factors:
+      placement: {path: model.placement, levels: [pre, post]}
+      recipe:
+        levels:
+          plain: {training.clip: 1.0}
+          careful: {training.clip: 0.5, model.placement: post}
+
+Right:
+
+    factors:
+      placement: {path: model.placement, levels: [pre, post]}
+      recipe:
+        levels:
+          plain: {training.clip: 1.0}
+          careful: {training.clip: 0.5}
+""",
+    "G209": """The baseline cannot be built.
+
+A component says that it cannot work with what is around it. An arm of this kind is excluded with that reason, but
+without the baseline there is nothing to compare with.
+
+Wrong:
+
+    model: {kind: decoder, width: 64, mixer: {kind: attention, heads: 5}}
+
+Right:
+
+    model: {kind: decoder, width: 64, mixer: {kind: attention, heads: 4}}
+""",
+    "G210": """A component's code fails when an arm is built.
+
+It raised an exception, gave no module, or gave a module whose output has the wrong shape: a mistake in the component,
+and not a combination that cannot work, for which it raises ImpossibleError. The help names the line.
+
+Wrong:
+
+    class MyNorm(Norm):
+        kind: Literal["my_norm"] = "my_norm"
+
+        def build(self, at: Site) -> nn.Module:
+            return nn.LayerNorm(at.size)
+
+Right:
+
+    class MyNorm(Norm):
+        kind: Literal["my_norm"] = "my_norm"
+
+        def build(self, at: Site) -> nn.Module:
+            return nn.LayerNorm(at.width)
+""",
+    "G211": """The design does not fit the factors.
+
+The designs leave_one_out, add_one and fractional take things out or put them in, so each of their factors has two
+levels. The design list takes the arms that `arms` spells out, and `arms` goes with no other design.
+
+Wrong:
+
+    factors:
+      placement: {path: model.placement, levels: [pre, post, sandwich]}
+    design: leave_one_out
+
+Right:
+
+    factors:
+      placement: {path: model.placement, levels: [pre, post, sandwich]}
+    design: one_at_a_time
+""",
+    "G212": """A rule excludes too much.
+
+It matches the baseline, which every arm is compared with, or every arm but the baseline, so that nothing is left to
+compare. A rule matches the arms that have all the levels that it names: name more of them.
+
+Wrong:
+
+    factors:
+      placement: {path: model.placement, levels: [pre, post]}
+      residual: {switch: model.residual}
+    design: full
+    exclude:
+      - {placement: pre, why: known from the last study}
+
+Right:
+
+    factors:
+      placement: {path: model.placement, levels: [pre, post]}
+      residual: {switch: model.residual}
+    design: full
+    exclude:
+      - {placement: pre, residual: off, why: known from the last study}
+""",
+    "G213": """An arm is spelled twice, or is not in the design.
+
+Of two equal arms under `arms`, or two predictions for one arm under `expect`, one is a slip: usually a level that was
+copied and not changed. A prediction for an arm that is not run could never be held against a result.
+
+Wrong:
+
+    factors:
+      placement: {path: model.placement, levels: [pre, post, sandwich]}
+    design: list
+    arms:
+      - {placement: post}
+      - {placement: post}
+
+Right:
+
+    factors:
+      placement: {path: model.placement, levels: [pre, post, sandwich]}
+    design: list
+    arms:
+      - {placement: post}
+      - {placement: sandwich}
+""",
+    "G214": """The match cannot be made by this option.
+
+What `match` adjusts is a number that no factor varies and that changes what is matched. Were a factor to vary it, each
+level would be adjusted away again.
+
+Wrong:
+
+    factors:
+      ratio: {path: model.feed_forward.ratio, levels: [4, 2]}
+    match:
+      params: {to: baseline, adjust: model.feed_forward.ratio, within: 1%}
+
+Right:
+
+    factors:
+      norm: {path: model.norm, levels: [layer, rms]}
+    match:
+      params: {to: baseline, adjust: model.feed_forward.ratio, within: 1%}
+""",
+    "G215": """An arm cannot be matched.
+
+No value of the adjusted option brings the arm close enough to what it is matched to. Widths are whole numbers, so
+counts move in steps. The message names the nearest value: allow a wider margin, or adjust another option.
+
+Wrong:
+
+    factors:
+      norm: {path: model.norm, levels: [layer, rms]}
+    match:
+      params: {to: baseline, adjust: model.feed_forward.ratio, within: 0.001%}
+
+Right:
+
+    factors:
+      norm: {path: model.norm, levels: [layer, rms]}
+    match:
+      params: {to: baseline, adjust: model.feed_forward.ratio, within: 1%}
+""",
+    "G216": """An arm computes what the baseline computes.
+
+Outputs and gradients of both were compared before any training, and they are equal: the option that tells the arms
+apart has no effect. A verdict on it would be one on nothing. Where that is the purpose, as in an A/A comparison,
+`allow_noop: true` lets it run.
+
+Wrong:
+
+    model: {kind: decoder, width: 64, feed_forward: {kind: mlp, ratio: 4}}
+    factors:
+      inner: {path: model.feed_forward.width, levels: [null, 256]}        # 256 is 4 x 64
+
+Right:
+
+    model: {kind: decoder, width: 64, feed_forward: {kind: mlp, ratio: 4}}
+    factors:
+      inner: {path: model.feed_forward.width, levels: [null, 128]}
+""",
+    "G217": """The tuning cannot be done as it is described.
+
+A tuned path is one that something reads and that no factor varies. Its seeds are others than those that are reported:
+an arm that was chosen on a seed looks better on it than it is. The method grid needs `n`, random and tpe need `trials`.
+
+Wrong:
+
+    seeds: 6
+    tune:
+      method: grid
+      params: {training.optimizer.lr: {log: [1e-3, 1e-1], n: 5}}
+      seeds: [0, 1]
+
+Right:
+
+    seeds: 6
+    tune:
+      method: grid
+      params: {training.optimizer.lr: {log: [1e-3, 1e-1], n: 5}}
+      seeds: [100, 101]
+""",
+    "G218": """The command line sets what a factor varies.
+
+`--set` changes every arm, so all levels of that factor would become one. To run some arms alone there is `--only`.
+
+Wrong:
+
+    ablate run quickstart.yaml --set model.norm=rms        (where the factor norm varies model.norm)
+
+Right:
+
+    ablate run quickstart.yaml --only norm=rms
+""",
+}

@@ -1,0 +1,58 @@
+"""Tracing: every value that an arm resolves to, with the place that it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Traced:
+    """One value of an arm, by its dotted path."""
+
+    path: str
+    value: Any
+    source: str
+    """File and line, ``--set``, ``match`` (solved), or ``default``."""
+
+
+def trace(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> list[Traced]:
+    """Every value of an arm of a plan, as ``plan.json`` has both."""
+    written: Mapping[str, str] = plan.get("sources", {})
+    sets = [entry for level in _chosen(plan, arm) for entry in level]
+    values = {**_leaves("", arm["config"]), "budget.steps": arm.get("steps", plan["budget"]["steps"])}
+    values |= _leaves("diverged", plan["diverged"])
+    return [Traced(path, value, _source(path, arm, sets, written)) for path, value in values.items()]
+
+
+def _chosen(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    """What the arm's level of each factor sets."""
+    for factor in plan["factors"]:
+        if factor["name"] not in arm["levels"]:
+            continue
+        own = arm["levels"][factor["name"]]
+        for level, sets in zip(factor["levels"], factor.get("sets", []), strict=False):
+            if type(level) is type(own) and level == own:
+                yield sets
+
+
+def _leaves(path: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping) and value:
+        found: dict[str, Any] = {}
+        for key, item in value.items():
+            found |= _leaves(f"{path}.{key}" if path else str(key), item)
+        return found
+    return {path: value}
+
+
+def _source(path: str, arm: Mapping[str, Any], sets: list[dict[str, Any]], written: Mapping[str, str]) -> str:
+    names = {path, path.removesuffix(".kind")}
+    if names & set(arm.get("matched", {})):
+        return "match"
+    for entry in sorted(sets, key=lambda entry: -len(entry["path"])):
+        if names & set(entry["gives"]):
+            return str(entry["at"])
+        if path.startswith(entry["path"] + "."):
+            return "default"  # the level replaced the whole of it
+    return next((written[name] for name in (path, path.removesuffix(".kind")) if name in written), "default")
