@@ -1,25 +1,27 @@
-"""What an arm is and costs: parameters and training FLOPs, counted without memory or time."""
+"""What an arm is and costs: parameters, training FLOPs and activations, counted without memory or time."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TypeVar
 
-import torch
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from ablate.experiment.settings import Setup
-from ablate.model.parameters import build_shape, named_parameters, root_site
-from ablate.slots import Model, Site, Task
+from ablate.model.parameters import named_parameters
+from ablate.planning.counting import Cost, cost_of
+from ablate.planning.shape import Shape
+from ablate.slots import Task
+
+T = TypeVar("T")
 
 TABLES = frozenset({"embed", "position", "head"})
 """Roles that count as embeddings: what is looked up, and the output's matrix."""
 
-
-KEEPS_SHAPE = frozenset({"norm", "residual", "mixer", "feed_forward", "position"})
-"""Slots whose modules give what has the shape of their first input."""
+LARGEST = 500_000_000
+"""A model of more parameters than this is never run on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -31,43 +33,81 @@ class Ledger:
     non_embedding: int
     """Without the token embedding, the position table and the output's matrix."""
     flops: int
-    """Floating-point operations of one training step, forward and backward, as torch's counter sees them."""
+    """Floating-point operations of one training step, forward and backward: matrix products and convolutions as
+    torch's counter sees them, and what components declare."""
     tokens: int
     """Tokens in one training step."""
+    activations: int
+    """Bytes that autograd keeps for the backward pass of one training step, at 32 bit; parameters and buffers are
+    not among them."""
 
 
 def ledger(setup: Setup, context: int, vocabulary: int) -> Ledger:
     """Build the arm's model on the meta device and count; once per distinct shape.
 
+    A model that must see values, and so cannot run on the meta device, is run on the CPU with a batch of one, whose
+    costs are multiplied by the batch.
+
     Raises:
         ImpossibleError: a component cannot work here; says why.
+        Exception: whatever the code of a component raises.
     """
-    return _ledger(setup.model, setup.task, setup.training.batch, context, vocabulary)
+    return _ledger(Shape(setup.model, context, vocabulary), setup.task, setup.training.batch)
 
 
-def _keeps_shape(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-    """Hold a component to its slot's contract where it is first run, so that the error names it and no other."""
-    wanted, given = tuple(inputs[0].shape), tuple(getattr(output, "shape", ()))
-    if given != wanted:
-        site: Any = module.site
-        found = given if isinstance(output, torch.Tensor) else type(output).__name__
-        raise TypeError(f"the {site.slot} at `{site.path}` gave {found} for {wanted}")
+def parameter_count(setup: Setup, context: int, vocabulary: int) -> int:
+    """All parameters of the arm's model, a shared one once; only builds it, once per distinct model.
+
+    Raises:
+        ImpossibleError: a component cannot work here; says why.
+        Exception: whatever the code of a component raises.
+    """
+    return sum(size for _, size in _sizes(Shape(setup.model, context, vocabulary)))
 
 
 @cache
-def _ledger(model: Model, task: Task, batch: int, context: int, vocabulary: int) -> Ledger:
-    network = build_shape(model, root_site(context, vocabulary))
-    for module in network.modules():
-        site: Site | None = getattr(module, "site", None)
-        if site is not None and site.slot in KEEPS_SHAPE:
-            module.register_forward_hook(_keeps_shape)
-    sizes = [(parameter.role, value.numel()) for parameter, value in named_parameters(network)]
-    tokens = torch.zeros(batch, context, dtype=torch.long, device="meta")
-    with FlopCounterMode(display=False) as counter:
-        task.loss(network(tokens), tokens).backward()
+def _sizes(shape: Shape) -> tuple[tuple[str, int], ...]:
+    """The role and the size of every parameter."""
+    return _without_values(lambda: _measured(shape.on_meta()), lambda: _measured(shape.on_cpu()))
+
+
+def _measured(network: nn.Module) -> tuple[tuple[str, int], ...]:
+    return tuple((parameter.role, value.numel()) for parameter, value in named_parameters(network))
+
+
+@cache
+def _ledger(shape: Shape, task: Task, batch: int) -> Ledger:
+    sizes = _sizes(shape)
+    tokens = (batch, shape.context)
+
+    def on_cpu() -> Cost:
+        return cost_of(shape.on_cpu(), task, (1, shape.context), shape.vocabulary, times=batch)
+
+    def on_meta() -> Cost:
+        return cost_of(shape.on_meta(), task, tokens, shape.vocabulary)
+
+    parameters = sum(size for _, size in sizes)
+    cost = on_meta() if parameters > LARGEST else _without_values(on_meta, on_cpu)
     return Ledger(
-        parameters=sum(size for _, size in sizes),
+        parameters=parameters,
         non_embedding=sum(size for role, size in sizes if role not in TABLES),
-        flops=counter.get_total_flops(),
-        tokens=batch * context,
+        flops=cost.flops,
+        tokens=batch * shape.context,
+        activations=cost.activations,
     )
+
+
+def _without_values(on_meta: Callable[[], T], on_cpu: Callable[[], T]) -> T:
+    """What the meta device gives; where code must see values (``.item()``, ``nonzero()``), what the CPU gives.
+
+    Such errors are of many kinds and worded differently in every version of torch. A mistake of the component's own
+    that looks like one is met again on the CPU, and told from there.
+    """
+    try:
+        return on_meta()
+    except RuntimeError:
+        pass
+    except TypeError as error:
+        if "meta" not in str(error):
+            raise
+    return on_cpu()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ablate.experiment.reading import Document, Place
 from ablate.registry import Registry, kind_of
 from ablate.slots import Component, Options
 
@@ -36,10 +37,34 @@ def components_of(values: Iterable[Options], registry: Registry) -> list[dict[st
     return listed
 
 
-def _parts(value: Options) -> Iterator[Component]:
+def _parts(value: Any) -> Iterator[Component]:
+    """Every component in a value, itself among them, also in lists and mappings of options."""
     if isinstance(value, Component):
         yield value
-    for name in type(value).model_fields:
-        option = getattr(value, name)
-        if isinstance(option, Options):
-            yield from _parts(option)
+    if isinstance(value, Options):
+        value = [getattr(value, name) for name in type(value).model_fields]
+    if isinstance(value, Mapping):
+        value = value.values()
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        for item in value:
+            yield from _parts(item)
+
+
+def sources(document: Document) -> dict[str, str]:
+    """Where every value of the baseline was written, as ``norm.yaml:7``, by dotted path."""
+    found = {}
+    for place in document.values:
+        if (
+            place
+            and place[0] in ("model", "task", "training", "budget", "diverged")
+            and not _has_parts(document, place)
+        ):
+            found[".".join(map(str, place))] = document.located(place)
+    return found
+
+
+def _has_parts(document: Document, place: Place) -> bool:
+    value: Any = document.data
+    for step in place:
+        value = value[step]
+    return isinstance(value, dict | list) and bool(value)

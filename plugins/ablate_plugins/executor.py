@@ -16,6 +16,12 @@ class Local(Executor):
     parallel: Annotated[int, Field(ge=1, le=1024)] | Literal["auto"] = "auto"
     """How many trials at once; `auto` takes every core that this process may use, or every GPU."""
 
+    def places(self, device: str, threads: int) -> int:
+        """One a GPU; else one for every ``threads`` cores; or ``parallel``."""
+        from ablate.sweep.local import places  # noqa: PLC0415
+
+        return places(self.parallel, device, threads)
+
     def open(self, trainer: str = TRAINER) -> Pool:
         """Start to import what trials need, in a process of its own."""
         # Naming an executor in an experiment must not cost the command line the engine's imports.

@@ -1,0 +1,112 @@
+"""The no-op guard: whether two models compute the same thing, found out before anything is trained."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+
+from ablate.experiment.settings import Setup
+from ablate.model.dropout import set_dropout
+from ablate.model.keys import generator, seed_of
+from ablate.model.parameters import named_parameters
+from ablate.planning.ledger import parameter_count
+from ablate.planning.shape import Shape
+from ablate.slots import Task
+
+LARGEST = 100_000_000
+"""A model of more parameters than this is not checked: one step of it on the CPU takes too long."""
+SEQUENCES = 2
+PERTURBATION = 0.1
+
+
+class GuardError(Exception):
+    """A model whose fingerprint cannot be taken; says why."""
+
+
+def fingerprint(setup: Setup, data_context: int, vocabulary: int) -> str:
+    """A hash of what the arm's model computes: two models of equal fingerprints compute the same thing.
+
+    One training step on the CPU, with dropout, on two sequences of the task's context: the hash is of the logits, of
+    the gradient of each parameter under its name, and of the logits of an evaluation afterwards, in which running
+    statistics show. A parameter without a gradient takes no part, and so may be there or not. Initial values are those
+    of one fixed initialiser, and vectors are perturbed, since at an initialisation different models can agree: where a
+    gate starts at zero, whatever is behind it has no effect yet.
+
+    Raises:
+        GuardError: the model has too many parameters, cannot run on the CPU, or gives what is not finite.
+    """
+    try:
+        parameters = parameter_count(setup, data_context, vocabulary)
+        if parameters > LARGEST:
+            raise GuardError(f"it has {parameters:,} parameters, and at most {LARGEST:,} are checked")
+        return _fingerprint(Shape(setup.model, data_context, vocabulary), setup.task)
+    except GuardError:
+        raise
+    except Exception as error:  # whatever a component's code raises
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise GuardError(f"it cannot run on the CPU: {said}") from error
+
+
+@cache
+def _fingerprint(shape: Shape, task: Task) -> str:
+    network = shape.on_cpu().train()
+    _perturb(network)
+    set_dropout(network, ("guard",), 0)
+    drawn = generator("guard", "tokens")
+    size = (SEQUENCES, shape.context)
+    inputs, targets = (torch.randint(shape.vocabulary, size, generator=drawn) for _ in range(2))
+    with _repeatable():
+        logits = network(inputs)
+        task.loss(logits, targets).backward()
+        with torch.no_grad():
+            evaluated = network.eval()(inputs)
+    computed = {"logits": logits, "evaluated": evaluated} | _gradients(network)
+    found = hashlib.sha256()
+    for name, tensor in sorted(computed.items()):
+        if not bool(tensor.isfinite().all()):
+            raise GuardError("its logits or gradients are not finite")
+        found.update(name.encode() + b"\0" + _content(tensor))
+    return found.hexdigest()[:16]
+
+
+@torch.no_grad()
+def _perturb(network: nn.Module) -> None:
+    """Move every parameter that starts at a constant: those of fewer than two axes; all others are drawn."""
+    for parameter, value in named_parameters(network):
+        if value.dim() < 2:
+            drawn = torch.empty(value.shape).normal_(0.0, PERTURBATION, generator=generator("guard", parameter.name))
+            value.add_(drawn)
+
+
+@contextmanager
+def _repeatable() -> Iterator[None]:
+    """One thread, and a global generator that starts at the same place for every model and is left as it was."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed_of("guard", "global"))
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _gradients(network: nn.Module) -> dict[str, Tensor]:
+    """The gradients that are not zero, by logical name."""
+    found = {parameter.name: value.grad for parameter, value in named_parameters(network)}
+    return {
+        f"gradient of {name}": gradient
+        for name, gradient in found.items()
+        if gradient is not None and bool(gradient.any())
+    }
+
+
+def _content(tensor: Tensor) -> bytes:
+    """Type, shape and bytes of a tensor; minus zero is zero."""
+    plain = (tensor.detach() + 0.0).contiguous()
+    return f"{plain.dtype}{tuple(plain.shape)}".encode() + plain.flatten().view(torch.uint8).numpy().tobytes()

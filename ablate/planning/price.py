@@ -1,0 +1,126 @@
+"""What a plan costs in time and memory: measured where it was calibrated, else a rough guess that says so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from ablate.errors import Diagnostic
+from ablate.experiment import Experiment
+from ablate.experiment.identity import digest
+
+EFFICIENCY = 0.5
+"""Share of a large matrix product's speed that training reaches; more for wide models, less for narrow ones."""
+STEP_SECONDS = 0.004
+"""What a step costs beside its matrix products: the optimizer, Lightning, many small operations."""
+BYTES_A_PARAMETER = 16
+"""Weights, gradients and two moments, at 32 bit."""
+PROCESS_BYTES = 400_000_000
+"""What a worker holds before it trains: Python, torch, Lightning."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What some steps of one distinct shape took."""
+
+    step_seconds: float
+    memory: int | None
+    """Peak of the worker, in bytes; None where the system does not tell."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What running all of a plan takes."""
+
+    basis: Literal["measured", "rough"]
+    seconds: float
+    """Training time, summed over all trials."""
+    workers: int
+    """Trials at once."""
+    wall: float
+    """Seconds until the last trial is done, with so many workers."""
+    memory: int
+    """Bytes that the workers hold at once, at most."""
+    trial_seconds: Mapping[str, float]
+    """What one trial of each arm takes, by the arm's identity."""
+
+    @property
+    def longest(self) -> float:
+        """Seconds of the longest trial."""
+        return max(self.trial_seconds.values())
+
+
+def shape_of(arm: Mapping[str, Any]) -> str:
+    """What arms that take the same time and memory share: model, task, batch and optimizer."""
+    config, training = arm["config"], arm["config"]["training"]
+    kept = ("batch", "optimizer", "precision", "threads")
+    optimizer = training["optimizer"]["kind"]
+    return digest([config["model"], config["task"], {name: training[name] for name in kept} | {"optimizer": optimizer}])
+
+
+def price(plan: Mapping[str, Any], workers: int, measured: Mapping[str, Measured] | None = None) -> Price:
+    """What a plan costs.
+
+    Args:
+        plan: the content of ``plan.json``.
+        workers: how many trials run at once.
+        measured: what some steps of each distinct shape took; without it the price is a guess from this machine's
+            speed in a matrix product.
+    """
+    speed = 0.0 if measured else EFFICIENCY * _speed(plan["device"], plan["threads"])
+    runs = len(plan["seeds"]) + tuning_trials(plan)
+    seconds: dict[str, float] = {}
+    memory = 0
+    for arm in plan["arms"]:
+        found = (measured or {}).get(shape_of(arm))
+        step = found.step_seconds if found else STEP_SECONDS + arm["flops"] / speed
+        guess = BYTES_A_PARAMETER * arm["parameters"]["total"] + arm["activations"]
+        guess += PROCESS_BYTES if plan["device"] == "cpu" else 0
+        seconds[arm["id"]] = step * arm["steps"]
+        memory = max(memory, found.memory if found and found.memory else guess)
+    total = runs * sum(seconds.values())
+    used = min(workers, runs * len(seconds))
+    wall = max(total / used, *seconds.values())
+    return Price("measured" if measured else "rough", total, used, wall, used * memory, seconds)
+
+
+def price_warnings(experiment: Experiment, plan: Mapping[str, Any], cost: Price) -> Iterator[Diagnostic]:
+    """Where the price is over what the budget allows."""
+    budget, document = experiment.settings.budget, experiment.document
+    word = "about " if cost.basis == "rough" else ""
+    if budget.gpu_hours is not None and cost.seconds > 3600 * budget.gpu_hours:
+        words = (
+            f"the plan takes {word}{cost.seconds / 3600:.3g} hours of training, and `gpu_hours` is {budget.gpu_hours:g}"
+        )
+        yield document.diagnose("W009", words, ("budget", "gpu_hours"), help="fewer seeds, steps or arms fit into it")
+    if budget.trial_timeout is not None and cost.longest > budget.trial_timeout:
+        words = f"a trial takes {word}{cost.longest:.3g} s, and `trial_timeout` is {budget.trial_timeout:g} s"
+        yield document.diagnose(
+            "W009", words, ("budget", "trial_timeout"), help="give trials more time, or fewer steps"
+        )
+
+
+def tuning_trials(plan: Mapping[str, Any]) -> int:
+    """How many tuning trials each arm has."""
+    return int(plan["tuning"]["trials"]) if plan.get("tuning") else 0
+
+
+def _speed(device: str, threads: int) -> float:
+    """Floating-point operations in a second that a large matrix product reaches here."""
+    side, enough = (512, 0.03) if device == "cpu" else (4096, 0.1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        matrix = torch.ones(side, side, device=device)
+        matrix @ matrix  # the first one loads the kernel
+        count, began = 0, time.perf_counter()
+        while (passed := time.perf_counter() - began) < enough:
+            (matrix @ matrix)[0, 0].item()  # which waits for the device
+            count += 1
+        return count * 2 * side**3 / passed
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,239 @@
+"""Resolving: each arm with its data, matched, built once a distinct shape, counted, identified and guarded."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ablate.errors import Diagnostic, InputError
+from ablate.experiment import Experiment
+from ablate.experiment.arms import Arm
+from ablate.experiment.identity import canonical, digest, text
+from ablate.experiment.reading import Place
+from ablate.experiment.settings import Setup
+from ablate.planning.device import resolve_precision
+from ablate.planning.guard import GuardError, fingerprint
+from ablate.planning.ledger import Ledger, ledger
+from ablate.planning.matching import Candidate, UnmatchedError, check, match
+from ablate.planning.provenance import components_of
+from ablate.slots import Data, ImpossibleError, Task
+
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class ResolvedArm:
+    """An arm as it will be run, and as ``plan.json`` has it."""
+
+    arm: Arm
+    candidate: Candidate
+    data: dict[str, Any]
+
+
+@dataclass
+class Resolved:
+    """All arms of an experiment, and what was found on the way."""
+
+    arms: list[ResolvedArm] = field(default_factory=list)
+    excluded: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def setups(self) -> list[Setup]:
+        """What each arm is."""
+        return [arm.candidate.setup for arm in self.arms]
+
+
+def resolve(experiment: Experiment, device: str) -> Resolved:
+    """Resolve every arm for trials on this device.
+
+    Raises:
+        InputError: the data cannot be used, an arm cannot be built or matched, or computes what the baseline computes.
+    """
+    found = _Resolving(experiment, device)()
+    problems = list(_guard(experiment, found))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+class _Resolving:
+    def __init__(self, experiment: Experiment, device: str) -> None:
+        self._experiment = experiment
+        self._settings = experiment.settings
+        self._device = device
+        self._data: dict[str, Data] = {}
+        self._components: dict[str, list[dict[str, Any]]] = {}
+        self._found = Resolved()
+
+    def __call__(self) -> Resolved:
+        for cell in self._experiment.grid.excluded:
+            entry = {"name": cell.name, "levels": {name: level.label for name, level in cell.chosen.items()}}
+            if cell.setup is not None:
+                entry["id"] = self._identity(self._candidate(cell.setup))
+            self._found.excluded.append({**entry, "why": cell.why, "rule": cell.rule})
+        known: dict[str, int] = {}
+        problems: list[Diagnostic] = []
+        for arm in self._experiment.grid.arms:
+            try:
+                resolved = self._arm(arm)
+            except UnmatchedError as error:
+                words = f"`{arm.name}` cannot be matched: {error}"
+                problems.append(self._experiment.document.diagnose("G215", words, ("match",), key=True))
+                continue
+            if resolved is None:
+                continue
+            id = resolved.data["id"]
+            if id in known:  # matching has made them one
+                first = self._found.arms[known[id]]
+                first.data["aliases"] = [*first.data["aliases"], arm.name]
+            else:
+                known[id] = len(self._found.arms)
+                self._found.arms.append(resolved)
+        if problems:
+            raise InputError(problems)
+        return self._found
+
+    def _arm(self, arm: Arm) -> ResolvedArm | None:
+        """The arm, or None with its reason noted where its components say that it is impossible."""
+        try:
+            candidate = self._matched(self._candidate(arm.setup), arm)
+            counted = ledger(candidate.setup, candidate.data.context, candidate.data.vocabulary)
+        except ImpossibleError as error:
+            if arm.name == BASELINE:
+                words = f"the baseline cannot be built: {error}"
+                raise InputError([self._experiment.document.diagnose("G209", words, ("model",), key=True)]) from error
+            self._found.excluded.append({"name": arm.name, "levels": arm.levels, "why": str(error), "rule": None})
+            return None
+        except (InputError, UnmatchedError):
+            raise
+        except Exception as error:  # whatever a component's code raises; it is its author who can mend it
+            raise InputError([_broken(arm, error, self._experiment)]) from error
+        return ResolvedArm(arm, candidate, self._entry(arm, candidate, counted))
+
+    def _candidate(self, setup: Setup) -> Candidate:
+        precision = resolve_precision(setup.training.precision, self._device)  # it is part of a trial's identity
+        setup = setup.model_copy(update={"training": setup.training.model_copy(update={"precision": precision})})
+        return Candidate(setup, self._settings.budget.steps, self._read(setup.task))
+
+    def _matched(self, candidate: Candidate, arm: Arm) -> Candidate:
+        matching = self._settings.match
+        if matching is None or arm.name == BASELINE:
+            return candidate
+        baseline = self._found.arms[0].candidate
+        targets = {name: target for name in ("params", "train_flops") if (target := getattr(matching, name))}
+        for name, target in targets.items():
+            candidate = match(candidate, name, target, baseline, self._experiment.registry)
+        for name, target in targets.items():  # what was solved last may have undone what was solved first
+            check(candidate, name, target, baseline)
+        return candidate
+
+    def _read(self, task: Task) -> Data:
+        key = text(canonical(task))
+        if key not in self._data:
+            try:
+                self._data[key] = task.load(str(self._experiment.folder))
+            except InputError as error:
+                document = self._experiment.document
+                raise InputError(
+                    [
+                        document.diagnose(each.code, each.message, ("task",), help=each.help)
+                        for each in error.diagnostics
+                    ]
+                ) from error
+        return self._data[key]
+
+    def _identity(self, candidate: Candidate) -> str:
+        return digest(
+            {
+                "setup": canonical(candidate.setup),
+                "data": candidate.data.digest,
+                "steps": candidate.steps,
+                "diverged": canonical(self._settings.diverged),
+            }
+        )
+
+    def _entry(self, arm: Arm, candidate: Candidate, counted: Ledger) -> dict[str, Any]:
+        """The arm in ``plan.json``."""
+        data = candidate.data
+        return {
+            "id": self._identity(candidate),
+            "name": arm.name,
+            "aliases": list(arm.aliases),
+            "levels": arm.levels,
+            "config": candidate.setup.model_dump(mode="json"),
+            "steps": candidate.steps,
+            "matched": dict(candidate.matched),
+            "parameters": {"total": counted.parameters, "non_embedding": counted.non_embedding},
+            "flops": counted.flops,
+            "tokens": counted.tokens,
+            "activations": counted.activations,
+            "data": {"hash": data.digest, "facts": dict(data.facts), "vocabulary": data.vocabulary},
+            "components": components_of([candidate.setup], self._experiment.registry),
+        }
+
+
+def _guard(experiment: Experiment, found: Resolved) -> Iterator[Diagnostic]:
+    """Arms whose model computes what the baseline's computes; two others that agree are worth a warning."""
+    baseline = found.arms[0]
+    prints: dict[str, ResolvedArm] = {}
+    models: dict[str, str] = {}
+    for resolved in found.arms:
+        candidate = resolved.candidate
+        data = candidate.data
+        model = text([canonical(candidate.setup.model), canonical(candidate.setup.task)])
+        if model in models or len(found.arms) == 1:
+            continue
+        try:
+            models[model] = fingerprint(candidate.setup, data.context, data.vocabulary)
+        except GuardError as error:
+            models[model] = ""
+            if resolved is baseline:
+                words, help = f"no arm was checked for having no effect: of the baseline, {error}", None
+            else:
+                words, help = f"`{resolved.arm.name}` was not checked for having no effect: {error}", None
+            found.warnings.append(experiment.document.diagnose("W008", words, _source(resolved.arm), help=help))
+            if resolved is baseline:
+                return
+            continue
+        same = prints.setdefault(models[model], resolved)
+        if same is resolved:
+            continue
+        name, other = resolved.arm.name, same.arm.name
+        if same is not baseline or experiment.settings.allow_noop:
+            words = f"`{name}` computes what `{other}` computes"
+            found.warnings.append(experiment.document.diagnose("W007", words, _source(resolved.arm)))
+            continue
+        varied = [f"`{factor}`" for factor in _differing(resolved.arm, same.arm)]
+        has = "has" if len(varied) == 1 else "have"
+        yield experiment.document.diagnose(
+            "G216",
+            f"{' and '.join(varied)} {has} no effect in `{name}`: it computes what the baseline computes",
+            _source(resolved.arm),
+            help="mend the component, or say `allow_noop: true` where this is meant",
+        )
+
+
+def _differing(arm: Arm, other: Arm) -> list[str]:
+    return [name for name, level in arm.chosen.items() if other.chosen.get(name) is not level]
+
+
+def _source(arm: Arm) -> Place:
+    """Where the level stands that makes the arm what it is."""
+    changed = [level for level in arm.chosen.values() if not level.same]
+    return changed[0].source if changed else ("model",)
+
+
+def _broken(arm: Arm, error: Exception, experiment: Experiment) -> Diagnostic:
+    """A component's code fails: which arm, what it says, and the line of the plugin where it does."""
+    said = f"{type(error).__name__}: {error}".splitlines()[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    files = {str(path): path.name for path in experiment.registry.files}
+    known = [frame for frame in frames if frame.filename in files] or [frames[-1]]
+    last = known[-1]
+    help = f"it was raised at {Path(last.filename).name}, line {last.lineno}, in `{last.name}`"
+    place = ("model",) if arm.name == BASELINE else ("factors",)
+    return experiment.document.diagnose("G210", f"`{arm.name}` cannot be built: {said}", place, key=True, help=help)
