@@ -5,7 +5,6 @@ Only planned trials are read: what a grid used to hold and no longer does stays 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,15 @@ import pyarrow as pa
 
 from ablate.errors import InputError
 from ablate.records.layout import StudyFolder, TrialFolder, read_json
+from ablate.records.locks import lock_held
 from ablate.records.series import CURVES, PROBES, read_series
+from ablate.records.shapes import plan_fault, record_fault
+from ablate.records.spelling import spelled
+from ablate.records.steps import furthest_step
+
+__all__ = [
+    "ENDS", "FACTS", "count", "counts", "curves", "lock_held", "planned", "probes", "read_plan", "spelled", "trials",
+]  # fmt: skip
 
 ENDS = ("complete", "diverged", "failed", "timed_out", "pruned", "excluded", "running", "waiting")
 """Every state that a planned trial can be in; the first two have a sealed result."""
@@ -53,38 +60,9 @@ def read_plan(study: Path) -> dict[str, Any]:
     lacking = [key for key in _PLAN if key not in plan]
     if lacking or plan["schema"] != 1:
         raise _unreadable(files.plan, f"it lacks {', '.join(lacking)}" if lacking else "its schema is not 1", remedy)
+    if fault := plan_fault(plan):
+        raise _unreadable(files.plan, fault, remedy)
     return plan
-
-
-def lock_held(path: Path) -> bool:
-    """Whether a driver holds this lock file, that is, whether the study is being run at this moment.
-
-    The probe takes a shared lock and lets it go at once, so any number of readers can look at the same time.
-    """
-    try:
-        import fcntl  # noqa: PLC0415  # a report is made on systems without it too; there, no driver can run
-    except ImportError:
-        return False
-    try:
-        with Path(path).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return False
-    except BlockingIOError:
-        return True
-    except FileNotFoundError:
-        return False
-
-
-def spelled(level: object) -> str:
-    """A factor's level as text, with every level its own: null, 1, 1.0, true and the text "null" are five."""
-    plain = json.dumps(level, sort_keys=True, ensure_ascii=False)
-    if not isinstance(level, str):
-        return plain
-    try:
-        json.loads(level)
-    except ValueError:
-        return level
-    return plain
 
 
 def trials(study: Path) -> pd.DataFrame:
@@ -220,8 +198,10 @@ def _sealed(folder: TrialFolder, plan: Mapping[str, Any]) -> dict[str, Any]:
     """What a sealed record says."""
     redo = f"restore the file, or remove the folder `{folder.path}` and run the experiment again"
     record = _read(folder.result, redo)
-    end, metrics = record.get("end"), record.get("metrics")
-    if end not in _SEALED or not isinstance(metrics, dict) or record.get("trial") != folder.id:
+    if fault := record_fault(record):
+        raise _unreadable(folder.result, fault, redo)
+    end, metrics = record["end"], record["metrics"]
+    if end not in _SEALED or record["trial"] != folder.id:
         raise _unreadable(folder.result, "it is not the record of this trial", redo)
     values = {name: _number(metrics.get(name)) for name in plan["units"]}
     reason = record.get("reason") or {}
@@ -255,7 +235,10 @@ def _unsealed(folder: TrialFolder, held: bool) -> dict[str, Any]:
         return {"end": end["end"], "reason": str(end.get("error") or ""), "attempt": newest.number}
     if held and not end:
         return {"end": "running", "reason": "", "attempt": newest.number}
-    return {"end": "waiting", "reason": f"attempt {newest.number} was interrupted", "attempt": newest.number}
+    step = furthest_step(folder)
+    reached = f"; it goes on from step {step}" if step is not None else ""
+    reason = f"attempt {newest.number} was interrupted{reached}"
+    return {"end": "waiting", "reason": reason, "attempt": newest.number}
 
 
 def _number(value: object) -> float:

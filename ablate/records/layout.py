@@ -36,7 +36,7 @@ class TrialFolder:
 
     def attempts(self) -> list[AttemptFolder]:
         """All attempts so far, oldest first."""
-        found = [AttemptFolder(path) for path in self.path.glob("a[0-9]*") if path.name[1:].isdigit()]
+        found = [AttemptFolder(path) for path in self.path.glob("a[0-9]*") if path.name[1:].isdecimal()]
         return sorted(found, key=lambda attempt: attempt.number)
 
 
@@ -55,6 +55,11 @@ class AttemptFolder:
     def checkpoint(self) -> Path:
         """Everything that is needed to go on."""
         return self.path / "checkpoint.pt"
+
+    @property
+    def checkpoint_step(self) -> Path:
+        """Which step the checkpoint has reached."""
+        return self.path / "checkpoint.json"
 
     @property
     def log(self) -> Path:
@@ -126,7 +131,10 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: the file holds something else.
     """
-    value = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError(f"{path.name} is nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError(f"{path.name} holds no JSON object")
     return value

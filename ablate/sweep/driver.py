@@ -7,14 +7,18 @@ import heapq
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ablate.records.layout import AttemptFolder, StudyFolder, read_json
 from ablate.records.sealing import seal
+from ablate.records.steps import furthest_step, noted_step
 from ablate.slots import TRAINER, Advanced, Ended, Executor, Job, Pool
+from ablate.sweep.changes import check_changes
+from ablate.sweep.choosing import Only, Seeds, choose, retried
+from ablate.sweep.disk import telling
 from ablate.sweep.events import (
     Beat,
     Counts,
@@ -51,8 +55,11 @@ def sweep(
     executor: Executor | Pool,
     *,
     on_event: Callable[[Event], None] = lambda event: None,
-    retry: frozenset[str] = frozenset(),
+    retry: str | Iterable[str] = (),
     limit: int | None = None,
+    only: Only = (),
+    seeds: Seeds | None = None,
+    extend: bool = False,
     plugins: Sequence[Path] = (),
     source: str | None = None,
     trainer: str = TRAINER,
@@ -64,20 +71,27 @@ def sweep(
         plan: the plan, as ``plan.json`` has it.
         executor: what runs trials; a pool that is open already stays open.
         on_event: told everything that happens, in this thread.
-        retry: classes of ended trials to run again: ``failed``.
+        retry: ends to run again: ``failed``.
         limit: how many trials to start at most.
+        only: the levels of the arms whose trials to start, as :data:`~ablate.sweep.choosing.Only`; by default any.
+        seeds: the seeds whose trials to start, as :data:`~ablate.sweep.choosing.Seeds`; by default any.
+        extend: take a plan that leaves results of the study's last plan out; they stay on disk.
         plugins: plugin files that workers bring in, beside those that the plan names.
         source: the experiment's file as the user wrote it, to be kept beside the plan.
         trainer: what trains a trial, as ``module:function``.
 
     Raises:
-        RefusedError: another process runs this study.
+        InputError: ``retry``, ``only`` or ``seeds`` name what is not there (S115).
+        RefusedError: another process runs this study, or the plan has changed and leaves results out.
+        AblateError: the disk takes nothing more.
         Interrupted: a signal came; the same call goes on.
     """
-    if unknown := retry - {"failed"}:
-        raise ValueError(f"nothing ends as {', '.join(sorted(unknown))}: `failed` can be retried")
+    retry, chosen = retried(retry), choose(plan, only, seeds)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(telling(study, plan))
         stack.enter_context(driving(study))
+        if not extend:
+            check_changes(study, plan)
         write_plan(study, plan, source)
         stop = stack.enter_context(stopping())
         if isinstance(executor, Executor):
@@ -92,7 +106,7 @@ def sweep(
             trainer=trainer,
         )
         run = _Sweep(study, plan, executor, job=job, emit=on_event, stop=stop)
-        return run(retry, limit)
+        return run(retry, limit, chosen)
 
 
 @dataclass(frozen=True)
@@ -150,8 +164,8 @@ class _Sweep:
         """What is still to be entered in the index."""
         self._beat = time.monotonic()
 
-    def __call__(self, retry: frozenset[str], limit: int | None) -> Outcome:
-        reconcile = self._look(retry, limit)
+    def __call__(self, retry: frozenset[str], limit: int | None, chosen: frozenset[str]) -> Outcome:
+        reconcile = self._look(retry, limit, chosen)
         metric = self._plan["objective"]["metric"]
         self._emit(SweepStarted(self._counts(), len(self._waiting), self._places, metric))
         try:
@@ -176,7 +190,7 @@ class _Sweep:
 
     # --- what there is to do ---
 
-    def _look(self, retry: frozenset[str], limit: int | None) -> Callable[[Index], None]:
+    def _look(self, retry: frozenset[str], limit: int | None, chosen: frozenset[str]) -> Callable[[Index], None]:
         """Sort the planned trials by what their folders say; gives what puts the index right."""
         found = survey(self._study)
         for trial in found.damaged:
@@ -185,10 +199,10 @@ class _Sweep:
         for id, label in self._planned.items():
             if id in found.records:
                 self._ends[id] = found.records[id]["end"]
-            elif id in failed and "failed" not in retry:
+            elif id in failed and ("failed" not in retry or id not in chosen):
                 attempt = self._study.trial(id).attempt(failed[id].attempt)
                 self._failures[id] = _failure(label, attempt, failed[id].error)
-            elif limit is None or len(self._waiting) < limit:
+            elif id in chosen and (limit is None or len(self._waiting) < limit):
                 self._waiting.append(label)
             else:
                 self._held += 1
@@ -306,7 +320,7 @@ class _Sweep:
 
     def _lost(self, running: _Running, cause: str) -> None:
         label, attempt = running.label, running.attempt
-        self._losses[label.trial] = 0 if attempt.checkpoint.exists() else self._losses[label.trial] + 1
+        self._losses[label.trial] = 0 if self._got_further(attempt) else self._losses[label.trial] + 1
         again = self._losses[label.trial] <= self._plan["budget"]["retries"]
         self._emit(WorkerLost(label.trial, label.arm_name, label.seed, attempt.number, running.slot, cause, again))
         if again:
@@ -314,6 +328,12 @@ class _Sweep:
         else:
             times = self._losses[label.trial]
             self._failed(running, f"its worker was lost {times} times in a row without a new checkpoint ({cause})")
+
+    def _got_further(self, attempt: AttemptFolder) -> bool:
+        """Whether the attempt's checkpoint is work that none before it had done: one that only exists may be old."""
+        step = noted_step(attempt)
+        before = furthest_step(self._study.trial(attempt.path.parent.name), before=attempt.number)
+        return step is not None and (before is None or step > before)
 
 
 def _failure(label: Label, attempt: AttemptFolder, error: str) -> Failure:

@@ -20,6 +20,8 @@ from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from ablate.errors import RefusedError
+from ablate.sweep.disk import trouble
+from ablate.sweep.worker import one_line
 
 WORST = 1e9
 """What a diverged trial is told as, with the sign that is bad: finite, since infinity breaks samplers and plots."""
@@ -92,8 +94,8 @@ class Index:
         self, records: Mapping[str, Record], failed: Collection[FailedAttempt], planned: Collection[str]
     ) -> None:
         """Make the index say what the folders say; at a start nothing runs, whatever it says."""
-        trials = self._trials()
-        if reason := self._beyond_repair(trials, records):
+        trials, reason = self._readable()
+        if reason := reason or self._beyond_repair(trials, records):
             self._renew(reason)
             trials = {}
         elif records and not trials:
@@ -187,6 +189,15 @@ class Index:
         self._note(entry, end=end, reason=reason)
         self._storage.set_trial_state_values(entry, state)
 
+    def _readable(self) -> tuple[dict[str, list[FrozenTrial]], str | None]:
+        """Our trials, and why they cannot be read: SQLite knows its pages, and not what a damaged text in one means."""
+        try:
+            return self._trials(), None
+        except Exception as error:
+            if trouble(error):  # of the disk, and not of what is on it
+                raise
+            return {}, f"the index was damaged ({one_line(error)})"
+
     def _trials(self) -> dict[str, list[FrozenTrial]]:
         """Our trials by identity; what somebody else put into the study is left alone."""
         trials: dict[str, list[FrozenTrial]] = {}
@@ -252,6 +263,8 @@ class Index:
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 return f"the index was damaged ({error})"
+            if trouble(error):
+                raise
             raise RefusedError(f"{self._path} cannot be used: {error}") from error
 
 

@@ -61,11 +61,7 @@ class LocalPool:
 
     def slots(self, device: str, threads: int) -> int:
         """One a GPU; else one for every ``threads`` cores that this process may use; or as many as the user says."""
-        if self._parallel != "auto":
-            return self._parallel
-        if device.startswith("cuda"):
-            return max(1, len(_devices()))
-        return max(1, _cores() // threads) if device == "cpu" else 1
+        return places(self._parallel, device, threads)
 
     def submit(self, job: Job) -> None:
         """Give the job to a free worker, or start one."""
@@ -210,6 +206,15 @@ class LocalPool:
             self._dismiss(worker)
             if worker.job is not None:
                 self.submit(worker.job)
+
+
+def places(parallel: int | Literal["auto"], device: str, threads: int) -> int:
+    """How many trials run at once on this machine."""
+    if parallel != "auto":
+        return parallel
+    if device.startswith("cuda"):
+        return max(1, len(_devices()))
+    return max(1, _cores() // threads) if device == "cpu" else 1
 
 
 def _cores() -> int:

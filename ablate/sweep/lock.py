@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from ablate.errors import RefusedError
 from ablate.records.layout import StudyFolder
+from ablate.records.locks import lock_held
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def driving(study: StudyFolder) -> Iterator[None]:
     # Opened without truncation: what a running driver wrote must survive our attempt.
     with study.lock.open("a+", encoding="utf-8") as file:
         if not _locked(file.fileno()):
-            raise RefusedError(_refusal(study, _written(study)))
+            raise RefusedError(_refusal(study))
         file.truncate(0)
         file.write(json.dumps(asdict(Driver(os.getpid(), now()))))
         file.flush()
@@ -68,6 +69,12 @@ def _written(study: StudyFolder) -> Driver | None:
         return None  # it has the lock and has not written yet
 
 
-def _refusal(study: StudyFolder, driver: Driver | None) -> str:
+def refusal(study: StudyFolder) -> str | None:
+    """Why no other process may run this study at this moment; None if one may. Nothing is written."""
+    return _refusal(study) if lock_held(study.lock) else None
+
+
+def _refusal(study: StudyFolder) -> str:
+    driver = _written(study)
     who = f"process {driver.pid} since {driver.started}" if driver else "another process"
     return f"{study.path} is being run by {who}\n  = help: watch it with `ablate status {study.path}`"

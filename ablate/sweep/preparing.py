@@ -41,7 +41,7 @@ class Configs:
             "seed": trial["seed"],
             "config": {
                 **arm["config"],
-                "steps": plan["budget"]["steps"],
+                "steps": arm.get("steps", plan["budget"]["steps"]),
                 "diverged": plan["diverged"],
                 "precision": plan["precision"],
                 "threads": plan["threads"],
@@ -50,6 +50,8 @@ class Configs:
                 "evaluations": plan["budget"]["evaluations"],
                 "checkpoint_seconds": plan["budget"].get("checkpoint_seconds", CHECKPOINT_SECONDS),
                 "probes": plan["probes"],
+                "objective": plan["objective"]["metric"],
+                **({"loggers": plan["loggers"]} if plan.get("loggers") else {}),
             },
             "components": arm.get("components", plan["components"]),
             "data": arm.get("data", plan["data"]),

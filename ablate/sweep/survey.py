@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.records.layout import AttemptFolder, StudyFolder, TrialFolder, read_json
+from ablate.records.shapes import label_fault, record_fault
 from ablate.sweep.index import FailedAttempt, Label, Record
 
 ENDS = ("complete", "diverged")
@@ -33,8 +34,8 @@ class Survey:
         }
 
 
-def survey(study: StudyFolder) -> Survey:
-    """Read all folders of a study."""
+def survey(study: StudyFolder, *, mend: bool = True) -> Survey:
+    """Read all folders of a study; ``mend`` sets damaged records aside."""
     records: dict[str, Record] = {}
     failed: list[FailedAttempt] = []
     damaged: list[str] = []
@@ -43,7 +44,8 @@ def survey(study: StudyFolder) -> Survey:
         if record is not None:
             records[folder.id] = record
         elif folder.result.exists():
-            os.replace(folder.result, folder.result.with_suffix(".damaged.json"))
+            if mend:
+                os.replace(folder.result, folder.result.with_suffix(".damaged.json"))
             damaged.append(folder.id)
         attempts = folder.attempts()
         for attempt in attempts:
@@ -66,20 +68,13 @@ def log_tail(attempt: AttemptFolder) -> tuple[str, ...]:
 
 def _record(folder: TrialFolder) -> Record | None:
     record = _object(folder.result) if folder.result.exists() else {}
-    sound = (
-        record.get("trial") == folder.id
-        and record.get("end") in ENDS
-        and isinstance(record.get("metrics"), dict)
-        and {"arm_name", "seed", "levels", "attempt"} <= record.keys()
-    )
+    sound = record_fault(record) is None and record["trial"] == folder.id and record["end"] in ENDS
     return record if sound else None
 
 
 def _label(folder: TrialFolder) -> Label | None:
-    try:
-        return Label.of(_object(folder.config))
-    except KeyError:
-        return None
+    config = _object(folder.config)
+    return None if label_fault(config) else Label.of(config)
 
 
 def _error(attempt: AttemptFolder) -> str | None:

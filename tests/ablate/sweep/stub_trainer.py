@@ -12,6 +12,7 @@ from typing import Any
 
 from ablate.records.layout import TrialFolder, read_json
 from ablate.records.sealing import replacing, seal
+from ablate.records.steps import note_step
 from ablate.registry import Registry
 from ablate.sweep.lock import now
 
@@ -33,7 +34,7 @@ def train(
     steps = config["config"]["steps"]
     if "needs" in does:
         registry.get("placement", does["needs"])
-    step, state = _resumed(folder, attempt) or (0, config["seed"] + 1)
+    step, state = (None if does.get("forgets") else _resumed(folder, attempt)) or (0, config["seed"] + 1)
     first = step
     _note(folder, attempt, step)
     print(f"starting at step {step}")
@@ -55,7 +56,7 @@ def train(
             _write_checkpoint(folder, attempt, step, state)
             return "interrupted"
     diverged = does.get("diverges", False)
-    record = {key: config[key] for key in ("trial", "arm", "arm_name", "levels", "seed")}
+    record = {key: config[key] for key in ("trial", "arm", "arm_name", "levels", "seed", "components")}
     record |= {
         "schema": 1,
         "end": "diverged" if diverged else "complete",
@@ -98,6 +99,7 @@ def _resumed(folder: TrialFolder, attempt: int) -> tuple[int, int] | None:
 def _write_checkpoint(folder: TrialFolder, attempt: int, step: int, state: int) -> None:
     with replacing(folder.attempt(attempt).checkpoint) as temporary:
         temporary.write_text(json.dumps([step, state]))
+    note_step(folder.attempt(attempt), step)
 
 
 def _note(folder: TrialFolder, attempt: int, step: int) -> None:

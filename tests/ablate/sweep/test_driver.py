@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from optuna.trial import TrialState
 
-from ablate.errors import AblateError, RefusedError
+from ablate.errors import AblateError, InputError, RefusedError
 from ablate.records.layout import StudyFolder, read_json
+from ablate.records.steps import noted_step
 from ablate.sweep.driver import sweep
 from ablate.sweep.events import (
     Beat,
@@ -86,7 +87,7 @@ def test_a_plan_that_grows_runs_what_is_new_and_one_that_shrinks_keeps_the_rest(
     grown = Run(study, large)
     assert [event.trial for event in grown.of(TrialStarted)] == ["t002", "t003"]
     assert_exactly_once(study, large)
-    shrunk = Run(study, small)
+    shrunk = Run(study, small, extend=True)
     assert shrunk.outcome.counts == Counts(planned=2, complete=2, diverged=0, failed=0, running=0, waiting=0)
     assert shrunk.of(Reconciled) == []
     assert_exactly_once(study, large)
@@ -125,7 +126,12 @@ def test_what_a_trainer_is_told_and_what_it_prints(study: StudyFolder, tmp_path:
             "precision": "32-true",
             "threads": 1,
         },
-        "observe": {"evaluations": 1, "checkpoint_seconds": 30.0, "probes": {"every": 50}},
+        "observe": {
+            "evaluations": 1,
+            "checkpoint_seconds": 30.0,
+            "probes": {"every": 50},
+            "objective": "val/loss",
+        },
         "components": [],
         "data": {"hash": "0"},
         "folder": str(tmp_path),
@@ -142,6 +148,18 @@ def test_what_a_trainer_is_told_and_what_it_prints(study: StudyFolder, tmp_path:
     }
     last = run.of(TrialProgress)[-1]
     assert (last.step, last.steps, last.loss) == (10, 10, final(0, 10))
+
+
+def test_an_arm_may_have_steps_of_its_own_and_lack_a_factor(study: StudyFolder) -> None:
+    plan = make_plan([{}, {}])
+    plan["arms"][1] |= {"steps": 4, "levels": {}}
+    plan["budget"] |= {"gpu_hours": None, "disk": 10**12, "wall": 3600.0, "trial_timeout": 60.0}
+    run = Run(study, plan)
+    assert run.outcome.counts.complete == 2
+    assert {id: record["metrics"]["val/loss"] for id, record in sealed(study).items()} == {
+        "t000": final(0, 10), "t001": final(0, 4),
+    }  # fmt: skip
+    assert Run(study, plan).of(Reconciled) == []
 
 
 def test_a_diverged_trial_is_a_result(study: StudyFolder) -> None:
@@ -189,6 +207,16 @@ def test_losses_with_a_new_checkpoint_each_are_not_counted(study: StudyFolder) -
     assert [attempt[:2] for attempt in attempts(study.trial("t000"))] == [(1, 0), (2, 2), (3, 4), (4, 6)]
     assert run.outcome.exit_code == 0
     assert_exactly_once(study, plan)
+
+
+def test_losses_beside_a_checkpoint_that_is_no_new_work_are_counted(study: StudyFolder) -> None:
+    plan = make_plan([{"dies": "SIGKILL", "checkpoint": 5, "after": 7, "forgets": True}], retries=1)
+    run = Run(study, plan)
+    assert [attempt[:2] for attempt in attempts(study.trial("t000"))] == [(1, 0), (2, 0), (3, 0)]
+    assert [noted_step(attempt) for attempt in study.trial("t000").attempts()] == [5, 5, 5]
+    assert [event.again for event in run.of(WorkerLost)] == [True, True, False]
+    (failure,) = run.outcome.failures
+    assert failure.error == "its worker was lost 2 times in a row without a new checkpoint (SIGKILL)"
 
 
 def test_the_end_of_the_process_that_starts_workers_is_survived(study: StudyFolder) -> None:
@@ -251,8 +279,12 @@ def test_a_trainer_that_exits_has_failed(study: StudyFolder) -> None:
 
 
 def test_retry_takes_the_classes_that_exist(study: StudyFolder) -> None:
-    with pytest.raises(ValueError, match="nothing ends as bored: `failed` can be retried"):
-        Run(study, make_plan([{}]), retry=frozenset({"bored"}))
+    for words in ("bored", ["failed", "bored"]):
+        with pytest.raises(InputError) as raised:
+            Run(study, make_plan([{}]), retry=words)
+        text = "error[S115]: nothing that ends as `bored` can be run again\n  = help: there is: failed"
+        assert str(raised.value) == text
+    assert not study.path.exists()
 
 
 def test_what_cannot_be_imported_is_one_error_and_no_trial_fails(study: StudyFolder) -> None:

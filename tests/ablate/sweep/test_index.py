@@ -115,6 +115,36 @@ def test_a_damaged_index_is_set_aside(study: StudyFolder) -> None:
     assert_exactly_once(study, plan)
 
 
+@pytest.mark.parametrize("damage", ["{", "", "nonsense", "[[["])
+def test_a_damaged_text_in_the_index_makes_it_anew(study: StudyFolder, damage: str) -> None:
+    plan = make_plan([{}, {}])
+    Run(study, plan)
+    with contextlib.closing(sqlite3.connect(study.storage)) as connection:
+        connection.execute("UPDATE trial_user_attributes SET value_json = ? WHERE key = 'attempt'", (damage,))
+        connection.commit()
+    run = Run(study, plan)
+    ((trial, difference),) = differences(run)
+    assert trial is None
+    assert difference.startswith("the index was damaged (JSONDecodeError: ")
+    assert difference.endswith("; the index was made anew, and the old one is study.old.db")
+    assert run.of(TrialStarted) == []
+    assert_exactly_once(study, plan)
+    assert differences(Run(study, plan)) == []
+
+
+@pytest.mark.parametrize("value", ["[]", "{}", "null", '"7"'])
+def test_a_value_of_another_type_in_the_index_does_no_harm(study: StudyFolder, value: str) -> None:
+    plan = make_plan([{}, {"raises": "no"}, {}])
+    Run(study, plan, limit=2)
+    with opened(study, plan) as index:
+        index.runs(Label("t002", "x=2", 0, {"x": 2}), 1)
+    with contextlib.closing(sqlite3.connect(study.storage)) as connection:
+        connection.execute("UPDATE trial_user_attributes SET value_json = ?", (value,))
+        connection.commit()
+    assert Run(study, plan).outcome.counts.complete == 2
+    assert differences(Run(study, plan)) == []
+
+
 def test_an_index_of_another_goal_or_metric_is_made_anew(study: StudyFolder) -> None:
     plan = make_plan([{}, {"diverges": True}])
     Run(study, plan)

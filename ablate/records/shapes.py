@@ -1,0 +1,198 @@
+"""What a plan and a record must look like, so that a damaged file is one clear error wherever it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Shape = Callable[[Any, str], Iterator[str]]
+"""Says what is wrong with a value that stands at a place, in words; nothing where it is as it must be."""
+
+
+def plan_fault(plan: Mapping[str, Any]) -> str | None:
+    """The first thing that is wrong with a plan, or None. Keys that nothing here knows may hold anything."""
+    return next(_of_plan(plan), None)
+
+
+def record_fault(record: Mapping[str, Any]) -> str | None:
+    """The first thing that is wrong with a sealed record, or None."""
+    return next(_RECORD(record, ""), None)
+
+
+def label_fault(config: Mapping[str, Any]) -> str | None:
+    """The first thing that keeps a trial's configuration from saying what the trial is called, or None."""
+    return next(_LABEL(config, ""), None)
+
+
+# --- shapes ---------------------------------------------------------------------------------------------------------
+
+
+def _kind(wanted: str, test: Callable[[Any], bool]) -> Shape:
+    def check(value: Any, place: str) -> Iterator[str]:
+        if not test(value):
+            yield f"`{place}` is not {wanted}"
+
+    return check
+
+
+def _is_number(value: Any) -> bool:
+    # A whole number that no float can hold is damage, and not a count of anything.
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1e300)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+
+
+_anything = _kind("anything", lambda value: True)
+_text = _kind("text", lambda value: isinstance(value, str))
+_number = _kind("a number", _is_number)
+_whole = _kind("a whole number", _is_whole)
+_positive = _kind("a whole number of at least 1", lambda value: _is_whole(value) and value >= 1)
+_scalar = _kind("a scalar", lambda value: value is None or isinstance(value, str | bool) or _is_number(value))
+
+
+def _maybe(shape: Shape) -> Shape:
+    return lambda value, place: iter(()) if value is None else shape(value, place)
+
+
+def _each(shape: Shape) -> Shape:
+    def check(value: Any, place: str) -> Iterator[str]:
+        if not isinstance(value, list):
+            yield f"`{place}` is not a list"
+            return
+        for number, item in enumerate(value):
+            yield from shape(item, f"{place}[{number}]")
+
+    return check
+
+
+def _values(shape: Shape) -> Shape:
+    def check(value: Any, place: str) -> Iterator[str]:
+        if not isinstance(value, dict):
+            yield f"`{place}` is not a mapping"
+            return
+        for key, item in value.items():
+            yield from shape(item, f"{place}.{key}")
+
+    return check
+
+
+def _fields(required: Mapping[str, Shape], **optional: Shape) -> Shape:
+    def check(value: Any, place: str) -> Iterator[str]:
+        if not isinstance(value, dict):
+            yield f"`{place}` is not a mapping"
+            return
+        for key, shape in {**required, **optional}.items():
+            inside = f"{place}.{key}" if place else key
+            if key in value:
+                yield from shape(value[key], inside)
+            elif key in required:
+                yield f"it lacks `{inside}`"
+
+    return check
+
+
+# --- the files ------------------------------------------------------------------------------------------------------
+
+_LEVELS = _values(_scalar)
+_COMPONENTS = _each(
+    _fields({"slot": _text, "kind": _text, "origin": _text, "version": _anything, "source": _maybe(_text)})
+)
+_DATA = _fields({"hash": _text}, facts=_values(_number))
+_TRAINING = _fields({"optimizer": _fields({}, lr=_scalar)}, clip=_maybe(_number), batch=_whole)
+_ARM = _fields(
+    {
+        "id": _text,
+        "name": _text,
+        "levels": _LEVELS,
+        "config": _fields(
+            {"model": _values(_anything), "task": _fields({}, path=_maybe(_text)), "training": _TRAINING}
+        ),
+        "parameters": _fields({"total": _whole}, non_embedding=_whole),
+        "flops": _number,
+        "tokens": _whole,
+    },
+    aliases=_each(_text),
+    components=_COMPONENTS,
+    data=_DATA,
+    steps=_positive,
+    matched=_maybe(_values(_scalar)),
+    activations=_maybe(_whole),
+    units=_values(_text),
+)
+_PLAN = _fields(
+    {
+        "name": _text,
+        "question": _text,
+        "hash": _text,
+        "design": _text,
+        "baseline": _text,
+        "factors": _each(_fields({"name": _text, "levels": _each(_scalar), "baseline": _scalar})),
+        "objective": _fields({"metric": _text, "goal": _text, "smallest_effect": _number}, secondary=_each(_text)),
+        "units": _values(_text),
+        "seeds": _each(_whole),
+        "budget": _fields({"steps": _positive}),
+        "diverged": _values(_anything),
+        "arms": _each(_ARM),
+        "trials": _each(_fields({"id": _text, "arm": _text, "seed": _whole})),
+        "excluded": _each(_fields({"levels": _LEVELS}, name=_text, why=_text)),
+        "components": _COMPONENTS,
+        "data": _DATA,
+        "device": _text,
+        "precision": _text,
+        "threads": _whole,
+        "command": _text,
+    },
+    fraction=_maybe(
+        _fields(
+            {"resolution": _maybe(_whole), "runs": _whole, "full": _whole},
+            aliases=_maybe(_each(_each(_text))),
+            generators=_maybe(_each(_text)),
+        )
+    ),
+    vocabulary=_maybe(_whole),
+    git=_maybe(_fields({"commit": _text}, dirty=_anything)),
+    folder=_text,
+    plugins=_each(_text),
+)
+_LABEL = _fields({"trial": _text, "arm_name": _text, "seed": _whole, "levels": _values(_anything)})
+_RECORD = _fields(
+    {
+        "trial": _text,
+        "arm_name": _text,
+        "seed": _whole,
+        "levels": _values(_anything),
+        "end": _text,
+        "reason": _maybe(_fields({"rule": _text, "step": _maybe(_whole)})),
+        "attempt": _positive,
+        "metrics": _values(_maybe(_number)),
+        "components": _COMPONENTS,
+    },
+    facts=_maybe(_values(_maybe(_number))),
+    steps=_maybe(_whole),
+    tokens=_maybe(_whole),
+    peak_memory=_maybe(_whole),
+    seconds=_maybe(_number),
+    tokens_per_second=_maybe(_number),
+    started=_maybe(_text),
+    sealed=_maybe(_text),
+)
+
+
+def _of_plan(plan: Mapping[str, Any]) -> Iterator[str]:
+    yield from _PLAN(plan, "")
+    arms = {arm["id"] for arm in plan["arms"]}
+    if plan["baseline"] not in arms:
+        yield "`baseline` is none of its arms"
+    for number, trial in enumerate(plan["trials"]):
+        if trial["arm"] not in arms:
+            yield f"`trials[{number}].arm` is none of its arms"
+        if not trial["id"] or "/" in trial["id"] or trial["id"].startswith("."):
+            yield f"`trials[{number}].id` is no identity"
+    if plan["objective"]["metric"] not in plan["units"]:
+        yield "`objective.metric` is none of its `units`"
+    if plan["objective"]["goal"] not in ("min", "max"):
+        yield "`objective.goal` is neither `min` nor `max`"
+    if not plan["seeds"]:
+        yield "`seeds` is empty"

@@ -1,0 +1,17 @@
+"""How a factor's level is written, so that no two levels look alike."""
+
+from __future__ import annotations
+
+import json
+
+
+def spelled(level: object) -> str:
+    """A factor's level as text, with every level its own: null, 1, 1.0, true and the text "null" are five."""
+    plain = json.dumps(level, sort_keys=True, ensure_ascii=False)
+    if not isinstance(level, str):
+        return plain
+    try:
+        json.loads(level)
+    except ValueError:
+        return level
+    return plain

@@ -1,0 +1,180 @@
+"""What a changed plan would leave behind: results of arms that the study's last plan had and the new one has not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ablate.errors import RefusedError
+from ablate.records.layout import StudyFolder, TrialFolder, read_json
+from ablate.records.spelling import spelled
+from ablate.sweep.preparing import Configs
+
+ARMS = 10
+"""Arms that a refusal names; of more it says the number."""
+DIFFERENCES = 6
+"""Differences that it names for one arm."""
+WIDEST = 60
+"""Characters of one value."""
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """An arm that has results, or attempts, which the new plan does not ask for."""
+
+    arm: str
+    """Its name in the study's last plan."""
+    results: int
+    """Sealed results that would be left out."""
+    unfinished: int
+    """Trials with an attempt and no result."""
+    why: tuple[str, ...]
+    """What differs, in dotted paths, or what became of the arm."""
+
+    def __str__(self) -> str:
+        parts = [_count(self.results, "result")] if self.results or not self.unfinished else []
+        parts += [f"{self.unfinished} unfinished"] if self.unfinished else []
+        more = len(self.why) - DIFFERENCES
+        why = "; ".join(self.why[:DIFFERENCES]) + (f"; and {_count(more, 'more difference')}" if more > 0 else "")
+        return f"{self.arm} ({', '.join(parts)}): {why}"
+
+
+def planned_before(study: StudyFolder) -> dict[str, str | None]:
+    """The trials of the study's last plan with their arms' names, by identity; none if it was never run.
+
+    Where the plan is lost or cannot be read, every trial that has a folder counts, so that nothing is left behind
+    unsaid.
+    """
+    try:
+        plan = read_json(study.plan)
+        names = {arm["id"]: str(arm["name"]) for arm in plan["arms"]}
+        return {trial["id"]: names[trial["arm"]] for trial in plan["trials"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return dict.fromkeys(folder.id for folder in study.trials())
+
+
+def orphans(study: StudyFolder, plan: Mapping[str, Any]) -> list[Orphan]:
+    """The arms whose results or attempts a plan leaves out, in the order of the study's last plan.
+
+    A trial is its identity: what keeps it, as another name for an arm or a factor, leaves nothing out.
+    """
+    planned = {trial["id"] for trial in plan["trials"]}
+    left: dict[str, list[TrialFolder]] = {}
+    for id, name in planned_before(study).items():
+        folder = study.trial(id)
+        if id not in planned and (folder.result.exists() or folder.attempts()):
+            left.setdefault(name or str(_config(folder).get("arm_name") or id), []).append(folder)
+    comparison = _Comparison(plan)
+    found = []
+    for name, folders in left.items():
+        results = sum(folder.result.exists() for folder in folders)
+        found.append(Orphan(name, results, len(folders) - results, comparison(name, folders)))
+    return found
+
+
+def check_changes(study: StudyFolder, plan: Mapping[str, Any]) -> None:
+    """See that a plan leaves no result of the study behind.
+
+    Raises:
+        RefusedError: it does; says which arms, why, and what can be done.
+    """
+    if refusal := refusal_of(study, orphans(study, plan)):
+        raise RefusedError(refusal)
+
+
+def refusal_of(study: StudyFolder, left: list[Orphan]) -> str | None:
+    """Why a plan that leaves these behind is refused, with the remedies; None where there is nothing."""
+    if not left:
+        return None
+    results, unfinished = sum(arm.results for arm in left), sum(arm.unfinished for arm in left)
+    what = _count(results, "result") if results else _count(unfinished, "unfinished trial")
+    lines = [f"refused: the plan has changed and would leave out {what} that `{study.path}` has"]
+    lines += [f"  {arm}" for arm in left[:ARMS]]
+    if len(left) > ARMS:
+        lines.append(f"  and {_count(len(left) - ARMS, 'more arm')}")
+    lines.append("  = help: `--extend` keeps the old results on disk and runs the new ones;")
+    lines.append("          or give the experiment another `name`; or undo the change")
+    return "\n".join(lines)
+
+
+class _Comparison:
+    """Says how trials that were run differ from what a plan has under the same arm's name."""
+
+    def __init__(self, plan: Mapping[str, Any]) -> None:
+        self._configs = Configs(plan)
+        self._by_name: dict[str, str] = {}
+        self._arms = {arm["id"] for arm in plan["arms"]}
+        for each in self._configs.labels():
+            self._by_name.setdefault(each.arm_name, each.trial)
+
+    def __call__(self, name: str, folders: list[TrialFolder]) -> tuple[str, ...]:
+        """Why the trials of this arm are in the plan no more."""
+        configs = [config for folder in folders if (config := _config(folder))]
+        if configs and all(str(config.get("arm")) in self._arms for config in configs):
+            seeds = sorted({config["seed"] for config in configs if isinstance(config.get("seed"), int)})
+            return (f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} no longer planned",)
+        if name not in self._by_name:
+            return ("the arm is no longer in the grid",)
+        changed = [config for config in configs if str(config.get("arm")) not in self._arms]
+        old = next((config for config in changed if isinstance(config.get("config"), Mapping)), None)
+        if old is None:
+            return ("its config.json cannot be read",)
+        differences = tuple(_differences(old, self._configs[self._by_name[name]]))
+        return differences or ("its identity is worked out in another way by this version of Ablate",)
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """What differs between two trials' configurations, as far as it is part of their identity."""
+    yield from _changed("", _settings(old), _settings(new))
+    if _hash(old) != _hash(new):
+        yield "data: the task's data changed"
+    before, after = _versions(old), _versions(new)
+    for key in before.keys() & after.keys():
+        if before[key] != after[key]:
+            yield f"the {' '.join(key)}: version {before[key]} -> {after[key]}"
+
+
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    settings = config["config"]
+    parts = {key: settings.get(key) for key in ("model", "task", "training", "diverged")}
+    return {"budget": {"steps": settings.get("steps")}, **parts}
+
+
+def _changed(path: str, old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping) and old.get("kind") == new.get("kind"):
+        for key in [*old, *(key for key in new if key not in old)]:
+            yield from _changed(f"{path}.{key}" if path else str(key), old.get(key, _ABSENT), new.get(key, _ABSENT))
+    elif (type(old), old) != (type(new), new):
+        yield f"{path}: {_spelled(old)} -> {_spelled(new)}"
+
+
+def _spelled(value: Any) -> str:
+    if value is _ABSENT:
+        return "not there"
+    kind = value.get("kind") if isinstance(value, Mapping) else None
+    text = str(kind) if kind else spelled(value)
+    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+
+
+def _hash(config: Mapping[str, Any]) -> Any:
+    data = config.get("data")
+    return data.get("hash") if isinstance(data, Mapping) else None
+
+
+def _versions(config: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    listed = config.get("components")
+    parts = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+    return {(str(each.get("slot")), str(each.get("kind"))): each.get("version") for each in parts}
+
+
+def _config(folder: TrialFolder) -> dict[str, Any]:
+    try:
+        return read_json(folder.config)
+    except (OSError, ValueError):
+        return {}
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
