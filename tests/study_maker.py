@@ -97,6 +97,13 @@ def make_study(
     excluded: Sequence[Mapping[str, Any]] = (),
     git: Mapping[str, Any] | None = None,
     experiment: str | None = None,
+    listed: Mapping[str, Mapping[str, Any]] | None = None,
+    conditions: Mapping[str, tuple[str, Any]] | None = None,
+    holes: Mapping[str, str] | None = None,
+    fraction: Mapping[str, Any] | None = None,
+    own: Mapping[str, Mapping[str, Any]] | None = None,
+    missing: Mapping[Cell, Collection[str]] | None = None,
+    plugins: Sequence[Path] = (),
 ) -> Path:
     """Write a study's folder and return its path.
 
@@ -104,8 +111,9 @@ def make_study(
         folder: where; it is made, and must not hold a study yet.
         name: the experiment's name.
         question: the experiment's question.
-        design: ``one_at_a_time`` or ``full``.
-        factors: levels by factor, the baseline's first; default :data:`QUICKSTART`, or :data:`FACTORIAL` for ``full``.
+        design: any design; ``full`` and ``fractional`` name every level in an arm's name, the others what differs.
+        factors: levels by factor, the baseline's first; default :data:`QUICKSTART`, or :data:`FACTORIAL` for ``full``
+            and the designs that take two levels.
         seeds: a number of seeds, or the seeds themselves.
         steps: training steps of every trial.
         outcomes: the objective's final value per trial, where NaN and infinity make it diverge at the last step; a
@@ -125,13 +133,27 @@ def make_study(
         excluded: the plan's ``excluded`` list.
         git: the plan's ``git``.
         experiment: the YAML; default a short one.
+        listed: the arms of the design ``list``: by name, the levels in which each differs from the baseline.
+        conditions: by factor, the factor and level that it needs: in other arms it is no part.
+        holes: arms that are excluded instead, by name, each with the reason.
+        fraction: what the plan says of a fraction; default that of :func:`_fraction`.
+        own: what an arm has of its own, by name: ``steps``, ``matched``, ``activations``, ``data``, ``units``, and
+            ``task``, whose options are merged into its configuration.
+        missing: metrics that a complete trial's record has no value of.
+        plugins: the plan's ``plugins``.
 
     A trial is named by (arm's name, seed). Arms are called ``baseline``, ``placement=post`` (one_at_a_time) or
     ``residual=none, scale=on, placement=pre, ratio=4`` (full).
     """
-    axes = {key: list(levels) for key, levels in (factors or (FACTORIAL if design == "full" else QUICKSTART)).items()}
+    default = FACTORIAL if design in ("full", "fractional", "leave_one_out", "add_one") else QUICKSTART
+    axes = {key: list(levels) for key, levels in (factors or default).items()}
     numbers = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    arms = [_arm(arm_name, levels) for arm_name, levels in _cells(axes, design)]
+    cells = _parted(_cells(axes, design, listed or {}), conditions or {})
+    arms = [_owning(_arm(arm_name, levels), (own or {}).get(arm_name, {})) for arm_name, levels in cells]
+    gaps = [arm for arm in arms if arm["name"] in (holes or {})]
+    arms = [arm for arm in arms if arm not in gaps]
+    excluded = [*excluded, *({"name": arm["name"], "levels": arm["levels"], "why": (holes or {})[arm["name"]]}
+                             for arm in gaps)]  # fmt: skip
     trials = [
         {"id": _hash("trial", arm["id"], seed), "arm": arm["id"], "seed": seed} for seed in numbers for arm in arms
     ]
@@ -153,7 +175,10 @@ def make_study(
         "vocabulary": VOCABULARY, "device": "cpu", "precision": "32-true", "threads": 1,
         "git": dict(git) if git is not None else {"commit": "abc1234", "dirty": False},
         "command": f"ablate run experiments/{name}.yaml",
+        "plugins": [str(path) for path in plugins],
     }  # fmt: skip
+    if design == "fractional":
+        plan["fraction"] = dict(fraction) if fraction is not None else _fraction(list(axes))
     study = StudyFolder(Path(folder))
     study.trials_folder.mkdir(parents=True)
     study.experiment.write_text(experiment or f"schema: 1\nname: {name}\n", encoding="utf-8")
@@ -179,7 +204,8 @@ def make_study(
         like = next((other for other in arms if other["name"] == twin), arm)
         rule = (diverged[cell] if isinstance(diverged, Mapping) else "nonfinite") if cell in diverged else None
         final = _final(outcomes, like, trial["seed"])
-        _finish(place, plan, arm, trial, like=like, index=index, final=final, rule=rule, spike=cell in spiking)
+        _finish(place, plan, arm, trial, like=like, index=index, final=final, rule=rule, spike=cell in spiking,
+                missing=(missing or {}).get(cell, ()))  # fmt: skip
     return study.path
 
 
@@ -210,14 +236,60 @@ def _spelled(level: object) -> str:
     return level if isinstance(level, str) else json.dumps(level)
 
 
-def _cells(axes: Mapping[str, list[Any]], design: str) -> list[tuple[str, dict[str, Any]]]:
+def _cells(
+    axes: Mapping[str, list[Any]], design: str, listed: Mapping[str, Mapping[str, Any]]
+) -> list[tuple[str, dict[str, Any]]]:
     base = {key: levels[0] for key, levels in axes.items()}
-    if design == "full":
+    if design in ("full", "fractional"):
         cells = [dict(zip(axes, combination, strict=True)) for combination in itertools.product(*axes.values())]
+        if design == "fractional":
+            # The last factor is the product of all others; the baseline is in the fraction.
+            cells = [cell for cell in cells if sum(cell[key] != base[key] for key in axes) % 2 == 0]
         return [("baseline" if cell is cells[0] else ", ".join(f"{key}={_spelled(level)}" for key, level in
                 cell.items()), cell) for cell in cells]  # fmt: skip
-    alone = [(f"{key}={_spelled(level)}", base | {key: level}) for key in axes for level in axes[key][1:]]
-    return [("baseline", base), *alone]
+    if design == "list":
+        changes = [dict(levels) for levels in listed.values()]
+        return [("baseline", base), *zip(listed, (base | levels for levels in changes), strict=True)]
+    changes = [{key: level} for key in axes for level in axes[key][1:]]
+    if design == "pairs":
+        changes += [one | other for one, other in itertools.combinations(changes, 2) if one.keys() != other.keys()]
+    elif design in ("leave_one_out", "add_one"):
+        changes.append({key: levels[1] for key, levels in axes.items()})
+    named = [(", ".join(f"{key}={_spelled(level)}" for key, level in change.items()), change) for change in changes]
+    return [("baseline", base), *((name, base | change) for name, change in named)]
+
+
+def _parted(
+    cells: Sequence[tuple[str, dict[str, Any]]], conditions: Mapping[str, tuple[str, Any]]
+) -> list[tuple[str, dict[str, Any]]]:
+    """The cells without the factors whose condition does not hold; those that fall together are one."""
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    for name, levels in cells:
+        kept = {
+            key: level for key, level in levels.items()
+            if key not in conditions or levels[conditions[key][0]] == conditions[key][1]
+        }  # fmt: skip
+        parts = [part for part in name.split(", ") if name == "baseline" or part.split("=")[0] in kept]
+        found.setdefault(json.dumps(kept), (", ".join(parts) if conditions else name, kept))
+    return list(found.values())
+
+
+def _fraction(factors: list[str]) -> dict[str, Any]:
+    """What a plan says of the half fraction whose last factor is the product of all others."""
+    pairs = list(itertools.combinations(factors, 2))
+    word = len(factors)
+    named = [[":".join(pair), ":".join(rest)] for pair in pairs for rest in [[f for f in factors if f not in pair]]]
+    mixed = named if word == 3 else [group for group in named if group[0].split(":")[0] == factors[0]]
+    return {
+        "resolution": word, "runs": 2 ** (word - 1), "full": 2**word, "aliases": mixed if word in (3, 4) else [],
+        "generators": [f"{factors[-1]}={':'.join(factors[:-1])}"],
+    }  # fmt: skip
+
+
+def _owning(arm: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in own.items() if key != "task"}
+    config = arm["config"] | {"task": arm["config"]["task"] | own.get("task", {})}
+    return arm | rest | {"config": config}
 
 
 def _arm(name: str, levels: dict[str, Any]) -> dict[str, Any]:
@@ -265,7 +337,7 @@ def _start(place: TrialFolder, plan: Mapping[str, Any], arm: Mapping[str, Any], 
     place.path.mkdir()
     config = {
         "trial": trial["id"], "arm": arm["id"], "arm_name": arm["name"], "levels": arm["levels"], "seed": trial["seed"],
-        "config": arm["config"] | {"steps": plan["budget"]["steps"], "diverged": plan["diverged"],
+        "config": arm["config"] | {"steps": arm.get("steps", plan["budget"]["steps"]), "diverged": plan["diverged"],
                                    "precision": "32-true", "threads": 1},
         "observe": {"evaluations": 10, "probes": plan["probes"]}, "components": plan["components"],
         "data": plan["data"], "folder": "experiments",
@@ -295,8 +367,9 @@ def _finish(
     final: float,
     rule: str | None,
     spike: bool,
+    missing: Collection[str],
 ) -> None:
-    steps, seed = int(plan["budget"]["steps"]), int(trial["seed"])
+    steps, seed = int(arm.get("steps", plan["budget"]["steps"])), int(trial["seed"])
     metric = plan["objective"]["metric"]
     loss = final if metric == "val/loss" else BASE + noise(like["name"], seed)
     if rule is None and not math.isfinite(final):
@@ -306,10 +379,11 @@ def _finish(
     _attempt(place, 1, f"step 0 loss {INITIAL}\nstep {done} done\n")
     attempt = place.attempt(1)
     rng = np.random.default_rng([seed, _number(like["name"]), 11])
-    curves = _curves(rng, plan, metric=metric, final=final, loss=loss, done=done, rule=rule, spike=spike)
+    curves = _curves(rng, plan, steps, metric=metric, final=final, loss=loss, done=done, rule=rule, spike=spike)
     write_series(attempt.curves, CURVES, curves)
     write_series(attempt.probes, PROBES, _probes(rng, like, steps, done))
-    metrics = {metric: final, "val/loss": loss, "val/bits_per_char": loss / math.log(2)}
+    metrics: dict[str, float | None] = {metric: final, "val/loss": loss, "val/bits_per_char": loss / math.log(2)}
+    metrics |= dict.fromkeys(missing)
     start = datetime(2026, 11, 30, 6, tzinfo=UTC) + timedelta(seconds=11 * index)
     seconds = 10.0 + 0.1 * (index % 7)
     seal(
@@ -334,6 +408,7 @@ def _finish(
 def _curves(
     rng: np.random.Generator,
     plan: Mapping[str, Any],
+    steps: int,
     *,
     metric: str,
     final: float,
@@ -342,7 +417,6 @@ def _curves(
     rule: str | None,
     spike: bool,
 ) -> Iterator[tuple[object, ...]]:
-    steps = int(plan["budget"]["steps"])
     at = np.arange(done)
     floor = loss if math.isfinite(loss) else BASE
     falling = floor + (INITIAL - floor) * np.exp(-8 * at / steps)

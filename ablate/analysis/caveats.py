@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.effects import delta
+from ablate.analysis.comparability import comparability, not_matched
+from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.factorial import Factorial
+from ablate.analysis.families import aliases, families, left_out, parts, unmatched_levels
 from ablate.analysis.pairing import smallest_sign_flip, wilson
-from ablate.analysis.verdict import Objective
-from ablate.records.frames import count, spelled
+from ablate.analysis.prose import joined, number
+from ablate.records.frames import count
 
-UNMATCHED = 1.0
-"""An arm whose parameters or FLOPs differ from the baseline's by more percent than this is not matched."""
 SEEDS = 6
 """The fewest seeds with which the exact sign-flip test can reach p < 0.05."""
 
@@ -33,15 +33,18 @@ def caveats(
     """Every caveat that holds for a study, the general ones first."""
     return [
         _configuration(plan),
-        _families(plan, factorial),
+        families(plan, factorial),
+        *aliases(plan),
         *_interim(trials),
         *_few_seeds(plan),
         *_missing(trials),
         *_diverged(trials),
         *_stuck_baseline(plan, courses),
-        *(_unmatched_levels(plan) if plan["design"] == "full" else _unmatched_arms(effects)),
+        *comparability(plan),
+        *(unmatched_levels(plan) if plan["design"] in DESIGNS else _unmatched_arms(effects)),
         *_pairing(effects),
-        *_left_out(factorial),
+        *parts(plan),
+        *left_out(plan, factorial),
         *_same_curves(plan, curves),
     ]
 
@@ -60,20 +63,6 @@ def _configuration(plan: Mapping[str, Any]) -> str:
     )
 
 
-def _families(plan: Mapping[str, Any], factorial: Factorial) -> str:
-    if plan["design"] != "full":
-        arms = len(plan["arms"]) - 1
-        each = "1 arm" if arms == 1 else f"{arms} arms"
-        return f"The intervals that carry the verdicts hold together at 95% for the {each} planned (Bonferroni)."
-    smallest = Objective.of(plan).smallest_effect
-    families = [_number(size, kind.removesuffix("s")) for kind, size in factorial.families.items()]
-    return (
-        "Verdicts are on the main effects, and on simple effects where an interaction is large: its interval excludes "
-        f"zero and its size exceeds {smallest:g}. The intervals of each family hold together at 95% (Bonferroni): "
-        f"{', '.join(families)}."
-    )
-
-
 def _interim(trials: pd.DataFrame) -> Iterator[str]:
     tally = count(trials)
     left = tally["running"] + tally["waiting"]
@@ -85,7 +74,7 @@ def _few_seeds(plan: Mapping[str, Any]) -> Iterator[str]:
     seeds = len(plan["seeds"])
     if seeds < SEEDS:
         yield (
-            f"With {_number(seeds, 'seed')} the exact sign-flip test cannot give a p below "
+            f"With {number(seeds, 'seed')} the exact sign-flip test cannot give a p below "
             f"{smallest_sign_flip(seeds):g}, whatever the data; {SEEDS} seeds are the fewest that can reach 0.05."
         )
 
@@ -108,7 +97,7 @@ def _diverged(trials: pd.DataFrame) -> Iterator[str]:
             low, high = wilson(len(bad), len(part))
             reasons = sorted({str(rule) for rule in bad["rule"]} - {""})
             yield (
-                f"{name} diverged in {len(bad)} of {_number(len(part), 'seed')} ({_seeds(bad)}"
+                f"{name} diverged in {len(bad)} of {number(len(part), 'seed')} ({_seeds(bad)}"
                 f"{': ' if reasons else ''}{', '.join(reasons)}); 95% Wilson CI of the share {low:.0%} to {high:.0%}."
             )
 
@@ -118,37 +107,18 @@ def _stuck_baseline(plan: Mapping[str, Any], courses: pd.DataFrame) -> Iterator[
     stuck = int((own["course"] == "stuck").sum())
     if stuck:
         yield (
-            f"The baseline itself is stuck at the unigram entropy in {stuck} of {_number(len(own), 'seed')}: "
+            f"The baseline itself is stuck at the unigram entropy in {stuck} of {number(len(own), 'seed')}: "
             "effects against it say little."
         )
 
 
 def _unmatched_arms(effects: pd.DataFrame) -> Iterator[str]:
+    unmatched: dict[str, list[str]] = {}
     for row in effects.to_dict("records"):
-        off = _off(row["parameters_delta"], row["flops_delta"])
-        if off:
-            yield f"{row['name']} is not matched to the baseline: {off}."
-
-
-def _unmatched_levels(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Levels of a full design, each by the mean of its arms against the mean of its reference's."""
-    for factor in plan["factors"]:
-        name, reference = factor["name"], spelled(factor["baseline"])
-        sizes: dict[str, list[tuple[float, float]]] = {}
-        for arm in plan["arms"]:
-            sizes.setdefault(spelled(arm["levels"].get(name)), []).append((arm["parameters"]["total"], arm["flops"]))
-        for level in map(spelled, factor["levels"]):
-            if level != reference and level in sizes and reference in sizes:
-                ours, theirs = np.mean(sizes[level], axis=0), np.mean(sizes[reference], axis=0)
-                off = _off(*(delta(float(a), float(b)) for a, b in zip(ours, theirs, strict=True)))
-                if off:
-                    yield f"{name}={level} is not matched to {name}={reference}: {off}."
-
-
-def _off(parameters: float, flops: float) -> str:
-    """What is not matched, in words; "" where all is."""
-    named = ((parameters, "parameters"), (flops, "training FLOPs"))
-    return " and ".join(f"{value:+.0f}% {text}" for value, text in named if abs(value) > UNMATCHED)
+        if off := not_matched(row["parameters_delta"], row["flops_delta"]):
+            unmatched.setdefault(off, []).append(row["name"])
+    for off, names in unmatched.items():
+        yield f"{joined(names)} {'is' if len(names) == 1 else 'are'} not matched to the baseline: {off}."
 
 
 def _pairing(effects: pd.DataFrame) -> Iterator[str]:
@@ -161,16 +131,11 @@ def _pairing(effects: pd.DataFrame) -> Iterator[str]:
     word = "narrows" if ratio < 0.95 else "widens" if ratio > 1.05 else "neither narrows nor widens"
     said = f"here pairing {word} the typical interval"
     if pairs < SEEDS:
-        said = f"{_number(pairs, 'seed')} are too few to tell whether pairing narrows the intervals"
+        said = f"{number(pairs, 'seed')} are too few to tell whether pairing narrows the intervals"
     yield (
         f"Within a seed an arm correlates with the baseline by {_spread(correlations)}, and a paired difference has "
         f"{_spread(ratios)} times the variance of an unpaired one: {said}."
     )
-
-
-def _left_out(factorial: Factorial) -> Iterator[str]:
-    for name, items in factorial.left_out().items():
-        yield f"The main effect of {name} leaves out {'; '.join(items)}: nothing was filled in."
 
 
 def _same_curves(plan: Mapping[str, Any], curves: pd.DataFrame) -> Iterator[str]:
@@ -204,10 +169,6 @@ def _same(ours: Mapping[Hashable, bytes], theirs: Mapping[Hashable, bytes]) -> b
 def _seeds(part: pd.DataFrame) -> str:
     numbers = [str(seed) for seed in sorted(part["seed"])]
     return f"seed{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _spread(values: Sequence[float] | pd.Series[Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.comparability import incomparable, training_flops
 from ablate.analysis.pairing import (
     Floats,
     contrast,
@@ -102,7 +103,8 @@ def evidence(
             end == "diverged" and base == "complete"
             for end, base in zip(grid.ends[id], grid.ends[baseline], strict=True)
         )
-        c = contrast(finite, family)
+        reason = incomparable(plan, [baseline, id], metric or objective.metric)
+        c = contrast([] if reason else finite, family)
         found[id] = Evidence(
             name=arm["name"], against="baseline", contrast=c, planned=grid.planned(id),
             diverged=grid.number(id, "diverged"), ended=grid.number(id, "complete", "diverged"),
@@ -110,7 +112,7 @@ def evidence(
             baseline_ended=grid.number(baseline, "complete", "diverged"),
             ranks=ranked_direction([objective.worse(value) for value in finite], alone), stuck=sum(grid.stuck[id]),
             settle=settling(c, objective.smallest_effect, family), unigram_entropy=entropy,
-            no_data=grid.lost(id) or grid.lost(baseline, " of baseline"),
+            no_data=grid.lost(id) or grid.lost(baseline, " of baseline"), incomparable=reason,
         )  # fmt: skip
     return found
 
@@ -138,7 +140,8 @@ def effects(
     Columns:
         arm, name (text).
         pairs (int): seeds that completed in both this arm and the baseline. planned (int): seeds planned.
-        mean, sd (float): the arm's, over the pairs. baseline_mean (float): over the same seeds. Unit: the metric's.
+        mean, sd (float): the arm's, over the pairs, or over all of its seeds where its task forbids a comparison.
+        baseline_mean (float): over the same seeds. Unit: the metric's.
         effect (float): mean of the per-seed differences, arm minus baseline; the metric's unit.
         low, high (float): simultaneous 95% interval (Bonferroni over the arms planned); it carries the verdict.
         low95, high95 (float): 95% interval of this arm alone.
@@ -150,7 +153,7 @@ def effects(
         stuck (int): seeds that ended at the unigram entropy.
         settle (Int64): rough number of seeds that would settle an undecided effect; NA for any other.
         parameters_delta, flops_delta, speed_delta (float): %, against the baseline: parameters in all, training FLOPs
-            a step, mean tokens per second over the pairs.
+            of all steps, mean tokens per second over the pairs.
         verdict (text): one of :data:`ablate.analysis.verdict.WORDS`; "" for a metric that is not the objective.
     """
     objective = Objective.of(plan)
@@ -164,21 +167,25 @@ def effects(
     rows = []
     for (id, e), p_holm in zip(found.items(), adjusted, strict=True):
         ours, theirs = grid.values[id], grid.values[base["id"]]
-        both = np.isfinite(ours - theirs)
+        # Of an arm that cannot be compared its own values are shown, and no difference.
+        both = np.isfinite(ours) if e.incomparable else np.isfinite(ours - theirs)
         ours, theirs = ours[both], theirs[both]
         verdict = word(e, objective) if judged else ""
         low, high = wilson(e.diverged, e.ended)
         c = e.contrast
         rows.append({
             "arm": id, "name": e.name, "pairs": c.pairs, "planned": e.planned, "mean": _mean(ours),
-            "sd": float(ours.std(ddof=1)) if c.pairs > 1 else math.nan, "baseline_mean": _mean(theirs),
+            "sd": float(ours.std(ddof=1)) if len(ours) > 1 else math.nan,
+            "baseline_mean": math.nan if e.incomparable else _mean(theirs),
             "effect": c.effect, "low": c.low, "high": c.high, "low95": c.low95, "high95": c.high95, "p": c.p,
-            "p_holm": p_holm, "p_sign_flip": c.p_sign_flip, "agree": c.agree, "correlation": correlation(ours, theirs),
-            "variance_ratio": variance_ratio(ours, theirs), "diverged": e.diverged, "diverged_low": low,
+            "p_holm": p_holm, "p_sign_flip": c.p_sign_flip, "agree": c.agree,
+            "correlation": math.nan if e.incomparable else correlation(ours, theirs),
+            "variance_ratio": math.nan if e.incomparable else variance_ratio(ours, theirs),
+            "diverged": e.diverged, "diverged_low": low,
             "diverged_high": high, "stuck": e.stuck,
             "settle": e.settle if verdict == "undecided" and not e.diverged else None,
             "parameters_delta": delta(arms[id]["parameters"]["total"], base["parameters"]["total"]),
-            "flops_delta": delta(arms[id]["flops"], base["flops"]),
+            "flops_delta": delta(training_flops(plan, arms[id]), training_flops(plan, base)),
             "speed_delta": delta(_mean(speeds[id][both]), _mean(speeds[base["id"]][both])),
             "verdict": verdict,
         })  # fmt: skip

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ablate.analysis.caveats import caveats
 from ablate.analysis.code import other_code
+from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.course import courses
 from ablate.analysis.effects import effects, evidence
 from ablate.analysis.factorial import Factorial
@@ -101,20 +102,20 @@ class Results:
         return effects(self.plan, self._trials, self._stuck, metric)
 
     def main_effects(self) -> pd.DataFrame:
-        """Each factor's effect over all other factors (design ``full``); see :class:`~.factorial.Factorial`."""
+        """Each factor's effect over all other factors (a factorial design); see :class:`~.factorial.Factorial`."""
         return self._factorial.main_effects()
 
     def interactions(self) -> pd.DataFrame:
-        """How two factors' effects depend on each other (design ``full``); see :class:`~.factorial.Factorial`."""
+        """How two factors' effects depend on each other (a factorial design); see :class:`~.factorial.Factorial`."""
         return self._factorial.interactions()
 
     def simple_effects(self) -> pd.DataFrame:
-        """Each factor's effect at each level of another (design ``full``); see :class:`~.factorial.Factorial`."""
+        """Each factor's effect at each level of another (a factorial design); see :class:`~.factorial.Factorial`."""
         return self._factorial.simple_effects()
 
     def verdicts(self) -> list[Verdict]:
-        """The verdicts, worst first: on arms, or on main and judged simple effects where the design is ``full``."""
-        if self.plan["design"] == "full":
+        """The verdicts, worst first: on arms, or on main and judged simple effects where the design is factorial."""
+        if self.plan["design"] in DESIGNS:
             return worst_first(self._factorial.verdicts(), self.objective)
         found = evidence(self.plan, self._trials, self._stuck)
         return worst_first([judge(e, self.objective, arm=id) for id, e in found.items()], self.objective)

@@ -77,6 +77,8 @@ class Evidence:
     """A last clause, as "it depends on residual"."""
     no_data: str = ""
     """Why there is no value at all, as "3 of 3 seeds failed"; "" where there is one, or may still be."""
+    incomparable: str = ""
+    """Why the two cannot be compared whatever their values are, as "its task is copy, not text"; "" where they can."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def word(evidence: Evidence, objective: Objective) -> str:
     sign = _sign(c, objective)
     rules = (
         ("diverged", 2 * e.diverged > e.ended),
-        ("not comparable", e.baseline_diverged > 0 or _ranks_disagree(e, objective)),
+        ("not comparable", bool(e.incomparable) or e.baseline_diverged > 0 or _ranks_disagree(e, objective)),
         ("one seed, no interval", c.pairs == 1),
         ("identical", c.identical),
         ("no practical difference", -d < c.low and c.high < d),
@@ -171,6 +173,8 @@ def _without_effect(e: Evidence, verdict: str, objective: Objective, lead: str) 
     if verdict == "diverged":
         low, high = wilson(e.diverged, e.ended)
         return f"{e.name} diverged in {e.diverged} of {e.ended} {e.noun} [95% Wilson CI {low:.0%} to {high:.0%}]."
+    if e.incomparable:
+        return f"{e.name} is not comparable to {e.against}: {e.incomparable}."
     if e.baseline_diverged:
         count = f"{e.baseline_diverged} of {e.baseline_ended} {e.noun}"
         return f"{e.name} is not comparable: {e.against} diverged in {count}."

@@ -57,7 +57,7 @@ def forest_caption(study: Study, rows: Sequence[Row]) -> str:
     if beyond(study, rows):
         parts.append(" Arrows point to what is beyond the axis.")
     if any(row.pale and row.effect is not None for row in rows):
-        parts.append(" Pale rows are not comparable: their numbers are of the seeds that finished alone.")
+        parts.append(" Pale rows are not comparable: their numbers are of what finished alone.")
     return "".join(parts)
 
 
@@ -86,7 +86,7 @@ def forest_rows(study: Study) -> list[Row]:
 
 def _arm_row(study: Study, row: Any) -> Row:
     arm = study.by_id[row["arm"]]
-    differences = (study.values[arm.id] - study.values[study.baseline.id]).dropna()
+    differences = study.differences[arm.id].dropna()
     return Row(arm.label, arm.look, *_estimate(row), seeds=differences.tolist(), diverged=int(row["diverged"]),
                text=text_of(study, dict(row)), pale=row["verdict"] == "not comparable")  # fmt: skip
 
@@ -103,12 +103,10 @@ def _estimate(row: Any) -> tuple[float | None, float | None, float | None]:
 
 def _differences(study: Study, row: Any) -> list[float]:
     """Each seed's own effect of a level; nothing where cells had to be left out, since the dots would be of others."""
-    if row["left_out"]:
+    if row["cells"] < row["cells_planned"] or row["seeds"] < row["planned"]:
         return []
-    level, against = spelled(row["level"]), spelled(row["against"])
+    factors, sides = [row["factor"]], [[spelled(row["level"])], [spelled(row["against"])]]
     if "at_factor" in row:
-        at = spelled(row["at_level"])
-        means = level_means(study, [row["factor"], row["at_factor"]])
-        return [] if means.empty else (means[(level, at)] - means[(against, at)]).tolist()
-    means = level_means(study, [row["factor"]])
-    return [] if means.empty else (means[level] - means[against]).tolist()
+        factors, sides = [*factors, row["at_factor"]], [[*side, spelled(row["at_level"])] for side in sides]
+    means = level_means(study, factors, sides)
+    return [] if means.empty else (means.iloc[:, 0] - means.iloc[:, 1]).tolist()

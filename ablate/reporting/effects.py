@@ -163,7 +163,7 @@ def effects_latex(study: Study) -> str:
     tables = [arms_table(study)]
     if study.factorial:
         tables = [main_effects_table(study), interactions_table(study), *tables]
-    return "\n".join(table.latex() for table in tables)
+    return "\n".join(table.latex() for table in tables if table.records)
 
 
 # --- columns --------------------------------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.lattice import combinations, levels_in_order
 from ablate.records.frames import spelled
 from ablate.reporting.study import Study
 
@@ -14,30 +16,56 @@ from ablate.reporting.study import Study
 def levels_of(study: Study, factor: str) -> list[str]:
     """A factor's levels as they are spelled, the baseline's first."""
     entry = next(entry for entry in study.plan["factors"] if entry["name"] == factor)
-    reference = spelled(entry["baseline"])
-    return sorted((spelled(level) for level in entry["levels"]), key=lambda level: level != reference)
+    return [spelled(level) for level in levels_in_order(entry)]
 
 
-def level_means(study: Study, factors: Sequence[str]) -> pd.DataFrame:
+def level_means(study: Study, factors: Sequence[str], only: Sequence[Sequence[str]] | None = None) -> pd.DataFrame:
     """The objective by seed (rows) and by the levels of one or two factors (columns), over the cells of all others.
 
     Every column averages over the same cells, and every row has all of them: a cell that no seed has is left out of
-    the average, then a seed that lacks one of the others. Empty where nothing is left.
+    the average, then a seed that lacks one of the others. In a fraction of a design a column averages over the arms at
+    its level. Empty where nothing is left.
+
+    Args:
+        study: the study.
+        factors: one or two factors.
+        only: the levels of the factors that are columns; default all that some arm has.
     """
-    rest = [entry["name"] for entry in study.plan["factors"] if entry["name"] not in factors]
-    cells: dict[tuple[str, ...], dict[tuple[str, ...], pd.Series[float]]] = {}
-    columns: dict[tuple[str, ...], None] = {}
-    for arm in study.arms:
-        at = tuple(spelled(arm.levels.get(factor)) for factor in factors)
-        columns[at] = None
-        cells.setdefault(tuple(spelled(arm.levels.get(factor)) for factor in rest), {})[at] = study.values[arm.id]
+    names = [tuple(levels) for levels in only or itertools.product(*(levels_of(study, factor) for factor in factors))]
+    columns = pd.Index([at[0] for at in names]) if len(factors) == 1 else pd.MultiIndex.from_tuples(names)
+    seen = _levels(study, factors, names) if study.fraction else _cells(study, factors, names)
+    there = [place for place in range(len(names)) if only or any(cell[place] for cell in seen)]
     whole = [
-        np.stack([cell[at].to_numpy(dtype=float) for at in columns])
-        for cell in cells.values()
-        if len(cell) == len(columns) and all(values.notna().any() for values in cell.values())
+        np.stack([np.mean(_known(study, cell[place]), axis=0) for place in there])
+        for cell in seen
+        if there and all(_known(study, cell[place]) for place in there)
     ]
-    names = pd.Index([at[0] for at in columns]) if len(factors) == 1 else pd.MultiIndex.from_tuples(list(columns))
     if not whole:
-        return pd.DataFrame(columns=names)
+        return pd.DataFrame(columns=columns[there])
     mean = np.mean(whole, axis=0)  # NaN in a seed that lacks one of the cells
-    return pd.DataFrame(mean.T, index=study.values.index, columns=names).dropna()
+    return pd.DataFrame(mean.T, index=study.values.index, columns=columns[there]).dropna()
+
+
+Cell = tuple[tuple[str, ...], ...]
+"""For each column, the arms that it averages over at one place."""
+
+
+def _cells(study: Study, factors: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[Cell]:
+    """The arms of every column at each place that the other factors make; places with the same arms are one."""
+    rest = {name: levels_of(study, name) for name in study.lattice.factors if name not in factors}
+    found: dict[Cell, None] = {}
+    for place in combinations(rest):
+        arms = (study.lattice.arm(place | dict(zip(factors, at, strict=True)), factors) for at in names)
+        found[tuple((arm,) if arm else () for arm in arms)] = None
+    return list(found)
+
+
+def _levels(study: Study, factors: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[Cell]:
+    """All arms at each column's level, as one place."""
+    (factor,) = factors
+    return [tuple(tuple(study.lattice.at(factor, level)) for (level,) in names)]
+
+
+def _known(study: Study, arms: Sequence[str]) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """The values by seed of the arms that some seed has."""
+    return [study.values[arm].to_numpy(dtype=float) for arm in arms if study.values[arm].notna().any()]

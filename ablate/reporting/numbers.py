@@ -14,9 +14,9 @@ from ablate.reporting.privacy import redact
 TIMES, MINUS, DASH = "\N{MULTIPLICATION SIGN}", "\N{MINUS SIGN}", "\N{EN DASH}"
 NULL = "(null)"
 """The level null: no reader of CSV takes it for a missing value, and no other level is written so."""
-# What readers of CSV take for a missing value; a level that is such a text is written in quotes.
+# What readers of CSV, or of the page, take for a missing value; a level that is such a text is written in quotes.
 _MISSING = {"", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "<NA>", "#N/A", "#NA",
-            "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", NULL}  # fmt: skip
+            "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", NULL, DASH}  # fmt: skip
 # Control characters, and those that turn the direction of what follows.
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"

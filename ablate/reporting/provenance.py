@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ablate.records.layout import StudyFolder, read_json
-from ablate.reporting.numbers import big, plain, whole
+from ablate.reporting.numbers import big, fixed, level, plain, whole
 from ablate.reporting.privacy import redact
 from ablate.reporting.study import Study
 from ablate.reporting.tables import Column, Table
@@ -20,10 +21,11 @@ def facts(study: Study) -> list[tuple[str, str]]:
     seconds = trials["seconds"].sum()
     known = sorted((key, value) for key, value in plan["data"]["facts"].items() if key != "vocabulary")
     return [
-        ("design", str(plan["design"]).replace("_", " ")),
+        ("design", _design(plan)),
         ("arms", str(len(plan["arms"]))),
         ("seeds", ", ".join(map(str, plan["seeds"]))),
-        ("budget", f"{plan['budget']['steps']:,} steps of {plan['arms'][0]['tokens']:,} tokens each"),
+        ("budget", f"{_range([arm.steps for arm in study.arms])} steps of "
+                   f"{_range([arm.tokens for arm in study.arms])} tokens each"),
         ("training time", f"{seconds / 3600:.2f} h in all" if seconds >= 3600 else f"{seconds / 60:.1f} min in all"),
         ("device", f"{plan['device']}, {plan['precision']}, {plan['threads']} "
                    f"{'thread' if plan['threads'] == 1 else 'threads'} a worker"),
@@ -34,6 +36,21 @@ def facts(study: Study) -> list[tuple[str, str]]:
         ("git", f"{git['commit']}{dirty}" if git else "no repository"),
         ("divergence rule", _divergence(plan["diverged"])),
     ]  # fmt: skip
+
+
+def _design(plan: Mapping[str, Any]) -> str:
+    name = str(plan["design"]).replace("_", " ")
+    fraction = plan.get("fraction")
+    if not fraction:
+        return name
+    resolution = f" of resolution {fraction['resolution']}" if fraction.get("resolution") else ""
+    made = f" ({', '.join(map(str, fraction['generators']))})" if fraction.get("generators") else ""
+    return plain(f"{name}{resolution}: {fraction['runs']} of {fraction['full']} combinations{made}")
+
+
+def _range(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def needed(study: Study) -> list[str]:
@@ -83,14 +100,19 @@ def arms(study: Study) -> Table:
         Column("parameters", "parameters"),
         Column("non_embedding", "without embeddings"),
         Column("flops", "training FLOPs a step"),
+        Column("activations", "activations", unit="MB", optional=True),
         Column("tokens", "tokens a step"),
+        Column("steps", "steps", optional=True),
+        Column("matched", "chosen by matching", numeric=False, optional=True),
         Column("id", "identity", numeric=False),
     ]
     records = [
         {
             "name": plain(arm["name"]), "parameters": whole(arm["parameters"]["total"]),
             "non_embedding": whole(arm["parameters"]["non_embedding"]), "flops": big(arm["flops"]),
-            "tokens": whole(arm["tokens"]), "id": arm["id"],
+            "tokens": whole(arm["tokens"]), "id": arm["id"], "steps": whole(study.by_id[arm["id"]].steps),
+            "activations": fixed(arm["activations"] / 1e6, 1) if arm.get("activations") is not None else "",
+            "matched": plain(", ".join(f"{path}={level(value)}" for path, value in (arm.get("matched") or {}).items())),
         }
         for arm in study.plan["arms"]
     ]  # fmt: skip

@@ -9,8 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from ablate.analysis.comparability import incomparable
+from ablate.analysis.contrasts import DESIGNS
+from ablate.analysis.lattice import Lattice, spelled_level
 from ablate.analysis.results import Results
-from ablate.records.frames import spelled
 from ablate.reporting.numbers import decimals, plain
 from ablate.reporting.palette import Look, look
 
@@ -33,6 +35,8 @@ class Arm:
     parameters: int
     tokens: int
     """Tokens a step."""
+    steps: int
+    """Training steps that are planned for it."""
 
 
 class Study:
@@ -47,12 +51,22 @@ class Study:
         self.places = decimals(self.smallest)
         self.worse = 1 if objective["goal"] == "min" else -1
         """Sign of an effect that is for the worse."""
-        self.steps = int(self.plan["budget"]["steps"])
+        self._budget = int(self.plan["budget"]["steps"])
 
     @property
     def factorial(self) -> bool:
-        """Whether the arms are all combinations of the factors' levels."""
-        return bool(self.plan["design"] == "full")
+        """Whether the arms are combinations of the factors' levels, and verdicts are on levels."""
+        return self.plan["design"] in DESIGNS
+
+    @property
+    def fraction(self) -> bool:
+        """Whether they are a fraction of all combinations, so that there are main effects alone."""
+        return bool(self.plan["design"] == "fractional")
+
+    @property
+    def steps(self) -> int:
+        """Training steps of the arm that trains the longest."""
+        return max(arm.steps for arm in self.arms)
 
     @property
     def unit(self) -> str:
@@ -72,8 +86,8 @@ class Study:
 
     def _arm(self, index: int, arm: Mapping[str, Any], base: Mapping[str, Any]) -> Arm:
         order = [factor["name"] for factor in self.plan["factors"] if factor["name"] in arm["levels"]]
-        changed = [key for key in order if spelled(arm["levels"][key]) != spelled(base.get(key))]
-        named = plain(", ".join(f"{key}={spelled(arm['levels'][key])}" for key in changed))
+        changed = [key for key in order if spelled_level(arm["levels"], key) != spelled_level(base, key)]
+        named = plain(", ".join(f"{key}={spelled_level(arm['levels'], key)}" for key in changed))
         short = self.factorial and named and index > 0
         return Arm(
             id=arm["id"],
@@ -84,7 +98,13 @@ class Study:
             baseline=arm["id"] == self.plan["baseline"],
             parameters=int(arm["parameters"]["total"]),
             tokens=int(arm["tokens"]),
+            steps=int(arm.get("steps") or self._budget),
         )
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The arms by the levels of their factors."""
+        return Lattice(self.plan)
 
     @cached_property
     def by_id(self) -> Mapping[str, Arm]:
@@ -122,6 +142,16 @@ class Study:
         done = self.trials[self.trials["end"] == "complete"]
         wide = done.pivot(index="seed", columns="arm", values=self.metric)
         return wide.reindex(index=sorted(self.plan["seeds"]), columns=[arm.id for arm in self.arms])
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """Each arm's value minus the baseline's of the same seed; NaN for arms that cannot be compared with it."""
+        found = self.values.sub(self.values[self.baseline.id], axis=0)
+        return found.mask(pd.DataFrame(False, found.index, found.columns) | [self.apart(arm) for arm in self.arms])
+
+    def apart(self, arm: Arm) -> bool:
+        """Whether an arm has another task than the baseline, or its objective another unit."""
+        return bool(incomparable(self.plan, [self.baseline.id, arm.id], self.metric))
 
     def diverged(self, arm: Arm) -> int:
         """How many of an arm's seeds diverged."""

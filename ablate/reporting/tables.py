@@ -35,6 +35,8 @@ class Column:
     """Its text in print where one cell tells of several values, as an interval; CSV keeps them apart."""
     adorn: Callable[[Mapping[str, Any], str], Markup] | None = None
     """What HTML makes of the record and the text, as a coloured mark before a name."""
+    empty: str = "none"
+    """What a dash says to those who cannot see it."""
     sort: Callable[[Mapping[str, Any]], Any] | None = None
     """What it sorts by where that is not what it shows."""
 
@@ -70,7 +72,7 @@ class Table:
         if column.adorn and text:
             return column.adorn(record, text)
         if not text:
-            return Markup('<span aria-label="none">{}</span>').format(DASH)
+            return Markup('<span aria-label="{}">{}</span>').format(column.empty, DASH)
         return escape(text) if column.numeric else Markup('<span class="text">{}</span>').format(text)
 
     def order(self, column: Column, record: Mapping[str, Any]) -> Markup:

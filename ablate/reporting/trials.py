@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
 from ablate.records.layout import StudyFolder
@@ -16,6 +17,8 @@ from ablate.reporting.study import Study
 from ablate.reporting.tables import Column, Table
 
 UNFINISHED = ("diverged", "failed", "timed_out", "pruned", "excluded", "running", "waiting")
+ABSENT = "not part of the arm"
+"""What a dash in the place of a level says; the level null is written (null)."""
 MOST_SHOWN = 200
 """The page shows so many trials; the CSV has all of them."""
 MOST_LOGS = 30
@@ -38,7 +41,7 @@ def trials_table(study: Study, most: int | None = None) -> Table:
     metrics = [study.metric, *(metric for metric in study.plan["units"] if metric != study.metric)]
     columns = [
         Column("name", "arm", numeric=False, adorn=named, compose=label_of),
-        *(Column(f"factor.{plain(name)}", plain(name), numeric=False) for name in factors),
+        *(Column(f"factor.{plain(name)}", plain(name), numeric=False, empty=ABSENT) for name in factors),
         Column("seed", "seed"),
         Column("end", "end", numeric=False),
         Column("reason", "reason", numeric=False, optional=True),
@@ -53,8 +56,8 @@ def trials_table(study: Study, most: int | None = None) -> Table:
         Column("attempt", "attempts"),
         Column("trial", "trial", numeric=False, adorn=lambda record, text: Markup("<code>{}</code>").format(text[:8])),
     ]
-    rows = study.trials.to_dict("records")[: most or None]
-    return Table(columns, [_record(study, row, metrics) for row in rows])
+    rows, levels = study.trials.to_dict("records")[: most or None], _levels(study)
+    return Table(columns, [_record(study, row, metrics) | levels[place] for place, row in enumerate(rows)])
 
 
 def trials_csv(study: Study) -> str:
@@ -68,12 +71,9 @@ def _record(study: Study, row: Mapping[Any, Any], metrics: Sequence[str]) -> dic
     # Two places more than the effects have, so that whoever averages them again gets the effects.
     values = {plain(metric): fixed(row[metric], study.places + 2) for metric in metrics}
     memory = None if missing(row["peak_memory"]) else float(row["peak_memory"]) / 1e6
-    levels = {
-        f"factor.{plain(factor['name'])}": _level(row[f"factor.{factor['name']}"]) for factor in study.plan["factors"]
-    }
     return {
         "name": plain(row["name"]), "label": arm.label if arm else "", "look": arm.look if arm else None,
-        **levels, **values, "seed": whole(row["seed"]), "end": row["end"],
+        **values, "seed": whole(row["seed"]), "end": row["end"],
         "reason": plain(row["reason"]), "initial_loss": fixed(row["initial_loss"], 3),
         "clip_rate": fixed(row["clip_rate"], 3), "seconds": fixed(row["seconds"], 1),
         "tokens_per_second": whole(row["tokens_per_second"]), "peak_memory_mb": whole(memory), "trial": row["trial"],
@@ -82,9 +82,16 @@ def _record(study: Study, row: Mapping[Any, Any], metrics: Sequence[str]) -> dic
     }  # fmt: skip
 
 
-def _level(value: Any) -> str:
-    # None is the level null; pandas' NA says that the factor is no part of the arm.
-    return "" if value is not None and missing(value) else level(value)
+def _levels(study: Study) -> list[dict[str, str]]:
+    """Each trial's levels as they are written; "" where the factor is no part of the arm."""
+    # Column by column: a row as a dict has None both for the level null and for pandas' NA, which says no part.
+    columns = {
+        f"factor.{plain(factor['name'])}": ["" if value is pd.NA else level(value) for value in values]
+        for factor, values in ((each, study.trials[f"factor.{each['name']}"]) for each in study.plan["factors"])
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or [
+        {} for _ in range(len(study.trials))
+    ]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -29,7 +29,7 @@ class Part:
     html: Markup
 
 
-def write(results: Results, sections: Iterable[Component], out: Path | None = None) -> Path:
+def write(results: Results, sections: Iterable[Component], out: Path | None = None, notes: Sequence[str] = ()) -> Path:
     """Write ``report.html`` with ``trials.csv``, ``effects.csv`` and ``effects.tex`` beside it.
 
     The same records and sections give the same bytes. Each file takes the place of an older one at once, the report
@@ -39,6 +39,7 @@ def write(results: Results, sections: Iterable[Component], out: Path | None = No
         results: what the study found.
         sections: the report's sections, in any order; each says itself where it stands.
         out: the folder to write to, made if need be; default the study's own.
+        notes: what a reader should know of the report itself, as of sections that are left out.
 
     Returns:
         The path of ``report.html``.
@@ -49,7 +50,7 @@ def write(results: Results, sections: Iterable[Component], out: Path | None = No
         "trials.csv": trials_csv(page.study),
         "effects.csv": effects_csv(page.study),
         "effects.tex": effects_latex(page.study),
-        "report.html": compose(page, sections),
+        "report.html": compose(page, sections, notes),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
@@ -58,7 +59,7 @@ def write(results: Results, sections: Iterable[Component], out: Path | None = No
     return folder / "report.html"
 
 
-def compose(page: Page, sections: Iterable[Component]) -> str:
+def compose(page: Page, sections: Iterable[Component], notes: Sequence[str] = ()) -> str:
     """The whole page as HTML; a section that renders nothing is left out of it and of the navigation."""
     found = []
     for section in sections:
@@ -77,6 +78,7 @@ def compose(page: Page, sections: Iterable[Component]) -> str:
         "report.html",
         header=header(page.study),
         parts=parts,
+        notes=notes,
         css=Markup((templates / "report.css").read_text(encoding="utf-8")),
         script=Markup(script),
         script_hash=f"sha256-{digest}",

@@ -14,7 +14,7 @@ from ablate.reporting import series
 from ablate.reporting.figures.forest import far_away
 from ablate.reporting.figures.lines import MOST_LINES, label_room, names_beside
 from ablate.reporting.layout import Label, Margins, few_ticks, heading, label_ends, panels
-from ablate.reporting.names import headings
+from ablate.reporting.names import headings, listed
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
 
@@ -42,8 +42,10 @@ def objective(study: Study, arms: Sequence[Arm]) -> Figure:
     for axes in (whole, late):
         low, high = axes.get_ylim()
         last = means.sort_values("step").groupby("arm")["mean"].last()
+        reach = means.groupby("arm")["tokens"].max()
         label_ends(axes, [Label(name, float(last[arm.id]), arm.look) for arm, name in zip(arms, names, strict=True)
-                          if arm.id in last.index and low <= last[arm.id] <= high])  # fmt: skip
+                          if arm.id in last.index and low <= last[arm.id] <= high
+                          and reach[arm.id] > axes.get_xlim()[0]])  # fmt: skip
     return figure
 
 
@@ -56,6 +58,8 @@ def caption(study: Study, arms: Sequence[Arm]) -> str:
         parts.append("Grey: the mean of the baseline.")
     if any(study.diverged(arm) for arm in arms):
         parts.append("✕ marks where a seed drops out.")
+    if apart := [arm.label for arm in arms if study.apart(arm)]:
+        parts.append(f"Of another task or unit, and not to be read against the baseline: {listed(apart)}.")
     if far := left_out(study, arms):
         parts.append(f"The closer view leaves out {', '.join(arm.label for arm in far)}.")
     return " ".join(parts)
@@ -101,11 +105,12 @@ def short_count(value: float) -> str:
 
 def _draw(axes: Axes, arms: Sequence[Arm], frame: pd.DataFrame, means: pd.DataFrame, faint: bool = True) -> None:
     """Every seed faintly, each arm's mean and band over them, a cross where a seed drops out."""
-    last = frame["step"].max()
+    end = frame["step"].max()
     for arm in sorted(arms, key=lambda arm: not arm.baseline):
         mean = means[means["arm"] == arm.id].sort_values("step")
         if mean["low"].notna().any():
             axes.fill_between(mean["tokens"], mean["low"], mean["high"], color=arm.look.colour, alpha=0.16, lw=0)
+        last = min(end, arm.steps)
         if faint:
             seeds = frame[frame["arm"] == arm.id]
             # Where the mean ends early, since a seed dropped out, the others are all that is left to see.

@@ -43,6 +43,8 @@ def main_effects(study: Study) -> Figure:
                 axes.plot(at, row, color=look(number).colour, lw=0.9, alpha=0.35)
             axes.plot(at, frame.reindex(columns=levels).mean(), color=look(number).colour, lw=2)
             for place, level in enumerate(levels):
+                if level not in frame:  # no arm has it
+                    continue
                 style = look(number if place else 0)
                 axes.plot(place, frame[level].mean(), style.marker, color=style.colour, ms=style.size(8), mec=GROUND,
                           mew=0.8)  # fmt: skip
@@ -68,10 +70,13 @@ def interactions(study: Study, effects: pd.DataFrame) -> Figure:
         names = short_names([f"{plain(other)}={line}" for line in lines], 100)
         for number, line in enumerate(lines if not frame.empty else []):
             style = look(number)
-            values = frame.reindex(columns=[(level, line) for level in across]).to_numpy(dtype=float)
+            at = [place for place, level in enumerate(across) if (level, line) in frame]
+            if not at:  # no arm has it with any level of the other
+                continue
+            values = frame[[(across[place], line) for place in at]].to_numpy(dtype=float)
             for row in values:
-                axes.plot(range(len(across)), row, color=style.colour, lw=0.8, alpha=0.3)
-            axes.plot(range(len(across)), values.mean(axis=0), color=style.colour, lw=2, marker=style.marker,
+                axes.plot(at, row, color=style.colour, lw=0.8, alpha=0.3)
+            axes.plot(at, values.mean(axis=0), color=style.colour, lw=2, marker=style.marker,
                       ms=style.size(6.5), mec=GROUND, mew=0.8, dashes=style.dash or (None, None))  # fmt: skip
             labels.append(Label(names[number], float(values[:, -1].mean()), style))
         _level_ticks(axes, across, 200)

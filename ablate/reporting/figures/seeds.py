@@ -17,9 +17,12 @@ from ablate.reporting.svg import drawn
 
 
 def with_pairs(study: Study, arms: Sequence[Arm]) -> tuple[list[Arm], list[Arm]]:
-    """The arms that have something to show, a pair with the baseline or a seed that diverged; and the others."""
-    pairs = study.values.rsub(study.values[study.baseline.id], axis=0).notna().any()
-    shown = [arm for arm in arms if pairs[arm.id] or study.diverged(arm)]
+    """The arms that have something to show, a pair with the baseline or a seed that diverged; and the others.
+
+    Among the others are those of another task or unit.
+    """
+    pairs = study.differences.notna().any()
+    shown = [arm for arm in arms if pairs[arm.id] or (study.diverged(arm) and not study.apart(arm))]
     return shown, [arm for arm in arms if arm not in shown]
 
 
@@ -27,7 +30,7 @@ def caption(empty: Sequence[Arm]) -> str:
     """What the figure shows, and which arms it has no line of."""
     text = "A line for each seed, from the baseline to the arm; lines that run alike agree."
     names = listed([arm.label for arm in empty])
-    return f"{text} Without a seed that both completed, and left out: {names}." if empty else text
+    return f"{text} Without a seed to compare, and left out: {names}." if empty else text
 
 
 @drawn

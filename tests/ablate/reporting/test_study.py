@@ -73,6 +73,7 @@ def test_the_grid_shows_every_cell_with_its_mean(tmp_path: Path) -> None:
     lost = {("scale=off, placement=pre", seed) for seed in range(2)}
     full = study(tmp_path, design="full", seeds=2, factors=TWO, outcomes=values, diverged=lost, excluded=excluded)
     grid = cells.grid(full)
+    assert grid is not None
     assert grid.row_factors == ["scale"]
     assert [[head.text for head in row.cells] for row in grid.heads] == [["pre", "post"]]
     assert [[cell.text for cell in row.cells] for row in grid.rows] == [["1.005", "1.305"], ["diverged ✕2", "2.405"]]

@@ -264,7 +264,7 @@ def lost(report: Report) -> Path:
 def test_an_arm_without_data_says_why_and_has_no_panel(lost: Path) -> None:
     text = " ".join(read(lost).text)
     assert " is undecided: no data: 3 of 3 seeds failed." in text
-    assert "Without a seed that both completed, and left out: placement=post." in text
+    assert "Without a seed to compare, and left out: placement=post." in text
     assert "Not judged: placement=post has no gradients on record." in text
     assert "Not measured in placement=post: largest attention logit, attention entropy" in text
     assert next(row for row in table(lost, "effects-arms") if "post" in row["arm"])["agree"] == "–"

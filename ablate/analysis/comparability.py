@@ -1,0 +1,92 @@
+"""What makes two arms answer different questions: other tasks, other evaluation data, other budgets, matched sizes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ablate.analysis.prose import joined
+
+UNMATCHED = 1.0
+"""An arm whose parameters or FLOPs differ from the baseline's by more percent than this is not matched."""
+
+
+def incomparable(plan: Mapping[str, Any], arms: Iterable[str], metric: str) -> str:
+    """Why values of a metric of these arms (identities) cannot be set against each other; "" where they can."""
+    known = {arm["id"]: arm for arm in plan["arms"]}
+    chosen = [known[id] for id in arms]
+    kinds = list(dict.fromkeys(_task(arm) for arm in chosen))
+    if len(kinds) > 1:
+        return f"the tasks differ, {' and '.join(f'`{kind}`' for kind in kinds)}"
+    units = list(dict.fromkeys(_unit(plan, arm, metric) for arm in chosen))
+    if len(units) > 1:
+        return f"{metric} is in {' and in '.join(unit or 'no unit' for unit in units)}"
+    return ""
+
+
+def comparability(plan: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each way in which arms differ from the baseline beside their levels."""
+    base = next(arm for arm in plan["arms"] if arm["id"] == plan["baseline"])
+    data: dict[str, list[str]] = {}
+    steps: dict[int, list[str]] = {}
+    matched: dict[str, dict[str, list[str]]] = {}
+    own, metric = _steps(plan, base), plan["objective"]["metric"]
+    for arm in plan["arms"]:
+        if (task := _task(arm)) != _task(base):
+            data.setdefault(f"on the task `{task}`, not on the baseline's `{_task(base)}`", []).append(arm["name"])
+        elif (unit := _unit(plan, arm, metric)) != (theirs := _unit(plan, base, metric)):
+            text = f"by {metric} in {unit or 'no unit'}, and the baseline in {theirs or 'no unit'}"
+            data.setdefault(text, []).append(arm["name"])
+        elif differs := _data(plan, arm, base):
+            text = f"on other evaluation data than the baseline ({differs}): a difference may be one of the data"
+            data.setdefault(text, []).append(arm["name"])
+        if _steps(plan, arm) != own:
+            steps.setdefault(_steps(plan, arm), []).append(arm["name"])
+        for path, value in (arm.get("matched") or {}).items():
+            matched.setdefault(path, {}).setdefault(_written(value), []).append(arm["name"])
+    for text, names in data.items():
+        yield f"{joined(names)} {'is' if len(names) == 1 else 'are'} judged {text}."
+    for count, names in steps.items():
+        train = "trains" if len(names) == 1 else "train"
+        yield f"{joined(names)} {train} for {count:,} steps, the baseline for {own:,}."
+    for path, values in matched.items():
+        parts = [f"{value} for {joined(names)}" for value, names in values.items()]
+        yield f"Matching chose `{path}`: {', '.join(parts)}."
+
+
+def not_matched(parameters: float, flops: float) -> str:
+    """What is not matched in two changes in percent, in words; "" where all is."""
+    named = ((parameters, "parameters"), (flops, "training FLOPs"))
+    return " and ".join(f"{value:+.0f}% {text}" for value, text in named if abs(value) > UNMATCHED)
+
+
+def _task(arm: Mapping[str, Any]) -> str:
+    return str(arm["config"]["task"].get("kind", ""))
+
+
+def _unit(plan: Mapping[str, Any], arm: Mapping[str, Any], metric: str) -> str:
+    return str((arm.get("units") or plan["units"]).get(metric, ""))
+
+
+def training_flops(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> float:
+    """FLOPs of all of an arm's training."""
+    return float(arm["flops"]) * _steps(plan, arm)
+
+
+def _steps(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> int:
+    return int(arm.get("steps") or plan["budget"]["steps"])
+
+
+def _data(plan: Mapping[str, Any], arm: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+    """In which options of the task an arm differs from the baseline, or that its data do; "" where nothing does."""
+    ours, theirs = arm["config"]["task"], base["config"]["task"]
+    options = [key for key in dict.fromkeys([*ours, *theirs]) if ours.get(key) != theirs.get(key)]
+    if options:
+        return ", ".join(f"{key} {_written(ours.get(key))}, not {_written(theirs.get(key))}" for key in options)
+    same = arm.get("data", plan["data"])["hash"] == base.get("data", plan["data"])["hash"]
+    return "" if same else "another hash"
+
+
+def _written(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,91 @@
+"""Arms that differ from the baseline in more than their levels."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ablate.analysis.results import Results
+from tests.study_maker import make_study
+
+LISTED: dict[str, dict[str, Any]] = {"one": {"placement": "post"}, "two": {"scale": "off"}, "three": {"ratio": 2}}
+
+
+def listed(folder: Path, own: dict[str, dict[str, Any]], **options: Any) -> Results:
+    return Results(make_study(folder / "study", design="list", listed=LISTED, own=own, steps=40, **options))
+
+
+def row(results: Results, name: str) -> dict[str, Any]:
+    frame = results.effects()
+    return {str(key): value for key, value in frame[frame["name"] == name].iloc[0].items()}
+
+
+def test_another_task_is_not_comparable(tmp_path: Path) -> None:
+    results = listed(tmp_path, {"two": {"task": {"kind": "copy"}}})
+    verdict = next(verdict for verdict in results.verdicts() if verdict.name == "two")
+    assert verdict.word == "not comparable"
+    assert verdict.sentence == "two is not comparable to baseline: the tasks differ, `text` and `copy`."
+    assert (verdict.effect, verdict.low, verdict.pairs) == (None, None, 0)
+    assert "two is judged on the task `copy`, not on the baseline's `text`." in results.caveats()
+    own = row(results, "two")
+    assert math.isnan(own["effect"])
+    trials = results.trials()
+    assert own["mean"] == pytest.approx(trials.loc[trials["name"] == "two", "val/loss"].mean())
+    assert row(results, "one")["verdict"] != "not comparable"
+
+
+def test_another_unit_of_the_objective_is_not_comparable(tmp_path: Path) -> None:
+    results = listed(tmp_path, {"two": {"units": {"val/loss": "nats/token", "val/bits_per_char": "bits/char"}}})
+    sentences = {verdict.name: verdict.sentence for verdict in results.verdicts()}
+    assert sentences["two"] == "two is not comparable to baseline: val/loss is in nats and in nats/token."
+    assert "two is judged by val/loss in nats/token, and the baseline in nats." in results.caveats()
+    # The secondary metric has one unit in both.
+    secondary = results.effects("val/bits_per_char").set_index("name")
+    assert secondary.loc["two", "pairs"] == 6
+
+
+def test_other_data_of_the_same_task_are_said(tmp_path: Path) -> None:
+    own: dict[str, dict[str, Any]] = {
+        "one": {"task": {"context": 32}},
+        "two": {"data": {"hash": "another", "facts": {}}},
+    }
+    results = listed(tmp_path, own)
+    assert (
+        "one is judged on other evaluation data than the baseline (context 32, not 64): a difference may be one of the "
+        "data."
+    ) in results.caveats()
+    assert (
+        "two is judged on other evaluation data than the baseline (another hash): a difference may be one of the data."
+    ) in results.caveats()
+    assert row(results, "one")["pairs"] == 6
+
+
+def test_own_steps_and_matched_values_are_said(tmp_path: Path) -> None:
+    path = "model.feed_forward.ratio"
+    own: dict[str, dict[str, Any]] = {
+        "one": {"steps": 20, "matched": {path: 3.25}}, "two": {"matched": {path: 3.25}}, "three": {"matched": {path: 6}}
+    }  # fmt: skip
+    results = listed(tmp_path, own)
+    assert "one trains for 20 steps, the baseline for 40." in results.caveats()
+    assert f"Matching chose `{path}`: 3.25 for one and two, 6 for three." in results.caveats()
+    # Half of the steps are half of the training.
+    assert row(results, "one")["flops_delta"] == pytest.approx(-50)
+    assert "one is not matched to the baseline: -50% training FLOPs." in results.caveats()
+
+
+def test_arms_that_are_alike_share_a_sentence(tmp_path: Path) -> None:
+    own = {name: {"task": {"context": 32}} for name in LISTED}
+    said = listed(tmp_path, own).caveats()
+    assert sum("evaluation data" in text for text in said) == 1
+    assert any(text.startswith("one, two and three are judged on other evaluation data") for text in said)
+
+
+def test_arms_with_commas_in_their_names_are_kept_apart(tmp_path: Path) -> None:
+    factors: dict[str, list[Any]] = {"placement": ["pre", "post"], "ratio": [4, 1]}
+    said = Results(make_study(tmp_path / "study", design="pairs", factors=factors, steps=20)).caveats()
+    assert (
+        "ratio=1; and placement=post, ratio=1 are not matched to the baseline: -45% parameters and -50% training FLOPs."
+    ) in said
