@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ablate.errors import InputError
+from ablate.errors import InputError, RefusedError
 from ablate.experiment import Experiment, load
 from ablate.experiment.reading import read
 from ablate.records.layout import StudyFolder
@@ -16,23 +18,58 @@ if TYPE_CHECKING:
     from ablate.analysis.results import Results
     from ablate.planning import Plan
     from ablate.sweep.events import Event, Outcome
+    from ablate.sweep.preview import Preview
 
-__all__ = ["find_study", "load", "plan", "report", "results", "run", "sweep_plan"]
+__all__ = ["Experiment", "dry_run", "find_study", "load", "plan", "report", "results", "run", "sweep_plan"]
 
 RUNS = Path("runs")
 """Where studies lie unless something else is said: one folder an experiment, in the current folder."""
 
 
-def plan(experiment: Experiment | str | Path) -> Plan:
-    """Resolve an experiment: every arm, its parameters and FLOPs, and every trial with its identity.
+def plan(
+    experiment: Experiment | str | Path,
+    *,
+    sets: Sequence[str] = (),
+    calibrate: bool = False,
+    runs: str | Path = RUNS,
+) -> Plan:
+    """Resolve an experiment: every arm, its parameters and FLOPs, every trial with its identity, and what it costs.
+
+    Args:
+        experiment: an experiment, or the path of its file.
+        sets: ``path=value`` settings over what the file says.
+        calibrate: measure the price by training 20 steps of each distinct shape, rather than guess it roughly.
+        runs: the folder that holds the studies; results that a rule would hide are looked for there.
 
     Raises:
-        InputError: the experiment, its data or its baseline cannot be used.
+        InputError: the experiment, its data or an arm cannot be used.
         RefusedError: the design is too large.
     """
-    from ablate.planning import make_plan
+    from ablate.planning.price import price, price_warnings
 
-    return make_plan(experiment if isinstance(experiment, Experiment) else load(experiment))
+    loaded = experiment if isinstance(experiment, Experiment) else load(experiment, sets=sets)
+    made = _plan(loaded, runs)
+    executor = loaded.settings.executor
+    measured = None
+    if calibrate:
+        from ablate.sweep.calibrating import calibrate as measure
+
+        with closing(executor.open()) as pool:
+            measured = measure(made.data, pool)
+    workers = executor.places(made.data["device"], made.data["threads"])
+    cost = price(made.data, workers, measured)
+    return replace(made, price=cost, warnings=(*made.warnings, *price_warnings(loaded, made.data, cost)))
+
+
+def _plan(experiment: Experiment, runs: str | Path) -> Plan:
+    """The plan without its price."""
+    from ablate.planning import make_plan
+    from ablate.planning.warnings import hidden_results
+
+    with redirect_stdout(sys.stderr):  # what a component prints while it is built: stdout is for results
+        made = make_plan(experiment)
+    hidden = hidden_results(experiment, made.data, StudyFolder(Path(runs) / made.name))
+    return replace(made, warnings=(*made.warnings, *hidden))
 
 
 def run(
@@ -40,8 +77,11 @@ def run(
     *,
     runs: str | Path = RUNS,
     parallel: int | None = None,
-    retry: Sequence[str] = (),
+    retry: str | Iterable[str] = (),
     limit: int | None = None,
+    only: str | Sequence[str] | Mapping[str, Any] = (),
+    seeds: str | Iterable[int] | None = None,
+    extend: bool = False,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Results:
     """Run the trials that have no result yet; what is sealed is never run again.
@@ -52,15 +92,30 @@ def run(
         parallel: how many trials at once, in place of what the experiment says.
         retry: ends to run again: ``failed``.
         limit: how many trials to start at most.
+        only: start only trials of arms with these levels, as ``{"placement": "post"}`` or ``"placement=post"``; or
+            ``"baseline"``. The others wait.
+        seeds: start only trials of these seeds, as ``[0, 3]`` or ``"0-2"``, which is 0, 1 and 2. The others wait.
+        extend: run a changed plan though it leaves out results that the study has; they stay on disk.
         on_event: told everything that happens (:mod:`ablate.sweep.events`), in this thread.
 
     Raises:
-        InputError: the experiment cannot be used, or no trial has come to an end.
-        RefusedError: another process runs this study.
+        InputError: the experiment cannot be used, no trial has come to an end, or ``retry``, ``only`` or ``seeds`` name
+            what is not there (S115).
+        RefusedError: another process runs this study, or the plan has changed and leaves results out.
     """
     from ablate.analysis.results import Results
 
-    study, _, _ = sweep_plan(what, runs=runs, parallel=parallel, retry=retry, limit=limit, on_event=on_event)
+    study, _, _ = sweep_plan(
+        what,
+        runs=runs,
+        parallel=parallel,
+        retry=retry,
+        limit=limit,
+        only=only,
+        seeds=seeds,
+        extend=extend,
+        on_event=on_event,
+    )
     return Results(study.path)
 
 
@@ -69,8 +124,11 @@ def sweep_plan(
     *,
     runs: str | Path = RUNS,
     parallel: int | None = None,
-    retry: Sequence[str] = (),
+    retry: str | Iterable[str] = (),
     limit: int | None = None,
+    only: str | Sequence[str] | Mapping[str, Any] = (),
+    seeds: str | Iterable[int] | None = None,
+    extend: bool = False,
     on_event: Callable[[Event], None] = lambda event: None,
     on_plan: Callable[[Plan], None] = lambda plan: None,
 ) -> tuple[StudyFolder, Plan, Outcome]:
@@ -79,12 +137,13 @@ def sweep_plan(
     from ablate.sweep.driver import sweep
 
     experiment = what.experiment if isinstance(what, Plan) else what if isinstance(what, Experiment) else load(what)
+    _refuse_tuning(experiment)
     executor = experiment.settings.executor
     if parallel is not None:
         executor = type(executor).model_validate(executor.model_dump() | {"parallel": parallel})
     # The executor is opened first, so that what trials must import is imported while the plan is made.
     with closing(executor.open()) as pool:
-        made = what if isinstance(what, Plan) else plan(experiment)
+        made = what if isinstance(what, Plan) else _plan(experiment, runs)
         on_plan(made)
         study = StudyFolder(Path(runs) / made.name)
         outcome = sweep(
@@ -93,10 +152,50 @@ def sweep_plan(
             pool,
             source=experiment.document.text,
             on_event=on_event,
-            retry=frozenset(retry),
+            retry=retry,
             limit=limit,
+            only=only,
+            seeds=seeds,
+            extend=extend,
         )
     return study, made, outcome
+
+
+def _refuse_tuning(experiment: Experiment) -> None:
+    """Say that tuning is planned and priced, and not run yet: a sweep without it would not be what the file says."""
+    if experiment.settings.tune is not None:
+        raise RefusedError(
+            "refused: `tune` is checked, planned and priced by `ablate plan`, and `ablate run` cannot run it yet\n"
+            "  = help: take `tune` out; a factor over the learning rate shows how sensitive each arm is to it"
+        )
+
+
+def dry_run(
+    what: Plan | Experiment | str | Path,
+    *,
+    runs: str | Path = RUNS,
+    retry: str | Iterable[str] = (),
+    limit: int | None = None,
+    only: str | Sequence[str] | Mapping[str, Any] = (),
+    seeds: str | Iterable[int] | None = None,
+    extend: bool = False,
+    on_plan: Callable[[Plan], None] = lambda plan: None,
+) -> Preview:
+    """What :func:`run` would do with the same arguments, arm by arm; nothing is started and nothing written.
+
+    Raises:
+        InputError: the experiment cannot be used, or ``retry``, ``only`` or ``seeds`` name what is not there (S115).
+        RefusedError: the design is too large. A plan that leaves results out is no error here, but said in the preview.
+    """
+    from ablate.planning import Plan
+    from ablate.sweep.preview import preview
+
+    experiment = what.experiment if isinstance(what, Plan) else what if isinstance(what, Experiment) else load(what)
+    _refuse_tuning(experiment)
+    made = what if isinstance(what, Plan) else _plan(experiment, runs)
+    on_plan(made)
+    study = StudyFolder(Path(runs) / made.name)
+    return preview(study, made.data, retry=retry, limit=limit, only=only, seeds=seeds, extend=extend)
 
 
 def results(what: str | Path, *, runs: str | Path = RUNS) -> Results:
@@ -125,13 +224,12 @@ def report(what: Results | str | Path, *, runs: str | Path = RUNS, out: str | Pa
     Raises:
         InputError: there is no such study, or none of its trials has ended.
     """
-    from ablate.registry import Registry
     from ablate.reporting import write
-    from ablate.slots import Section
+    from ablate.reporting.sections import sections_of
 
     found = results(what, runs=runs) if isinstance(what, (str, Path)) else what
-    sections = [made for section in Registry.installed().all("section") if isinstance(made := section(), Section)]
-    return write(found, sections, Path(out) if out is not None else None)
+    sections, notes = sections_of(found.plan)
+    return write(found, sections, Path(out) if out is not None else None, notes)
 
 
 def find_study(what: str | Path, runs: str | Path = RUNS) -> StudyFolder:

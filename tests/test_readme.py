@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 from ablate.cli.app import app
 from ablate.experiment import load
+from ablate.experiment.schema import Designs, Settings
 from ablate.planning import make_plan
 from ablate.registry import Registry
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+LANGUAGE = (ROOT / "experiments" / "README.md").read_text()
 
 
-def block(language: str, having: str) -> str:
+def block(language: str, having: str, page: str = README) -> str:
     """The code block in this language that has this text."""
-    blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
     (found,) = (each for each in blocks if having in each)
     return found
 
@@ -40,9 +43,33 @@ def test_the_component_is_found_and_used(tmp_path: Path) -> None:
     assert make_plan(load(path)).arms[0]["config"]["model"]["norm"] == {"kind": "softsign"}
 
 
+def test_the_language_is_as_its_page_says(tmp_path: Path) -> None:
+    text = block("yaml", "norm-placement", LANGUAGE)
+    text += block("yaml", "match:", LANGUAGE) + block("yaml", "tune:", LANGUAGE)
+    (tmp_path / "base.yaml").write_text("training: {schedule: cosine}")
+    (tmp_path / "my_norms.py").write_text(block("python", "class SoftsignNorm"))
+    path = tmp_path / "experiment.yaml"
+    path.write_text(text)
+    made = make_plan(load(path))
+    assert [warning.code for warning in made.warnings] == []
+    assert len(made.arms) == 14
+    assert {cell["name"] for cell in made.data["excluded"]} == {"placement=sandwich, scale=off"}
+    assert made.data["tuning"]["trials"] == 8
+    assert {arm["config"]["training"]["schedule"]["kind"] for arm in made.arms} == {"cosine"}
+    assert [arm["matched"] for arm in made.arms if arm["name"] == "ffn=sparse"] == [{}]
+
+
+def test_every_design_and_key_is_on_the_page_of_the_language() -> None:
+    for design in get_args(Designs):
+        assert f"| `{design}` |" in LANGUAGE
+    for key in Settings.model_fields:
+        name = "schema" if key == "schema_version" else key
+        assert re.search(rf"(^|\n|`){name}(:|`)", LANGUAGE), name
+
+
 def test_every_verb_is_in_the_table() -> None:
     verbs = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
-    assert verbs == {"plan", "run", "status", "report", "schema"}
+    assert verbs == {"init", "plan", "run", "status", "report", "show", "schema", "explain"}
     for verb in [*verbs, "plugins list"]:
         assert f"| `ablate {verb}" in README
 

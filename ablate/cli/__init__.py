@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import NoReturn
 
 from ablate.errors import AblateError, InputError
 
@@ -15,16 +16,29 @@ def main() -> None:
     try:
         app()
     except AblateError as error:
-        if "--json" in sys.argv:
-            print(json.dumps({"error": _plain(error)}, indent=2))  # noqa: T201
-        else:
-            print(_coloured(str(error)), file=sys.stderr)  # noqa: T201
-        sys.exit(error.exit_code)
+        _fail(error)
     except OSError as error:
         # A path that cannot be written or read; what a trial's own code raises is caught where it runs.
         where = f" `{error.filename}`" if error.filename else ""
-        print(f"error[S113]: cannot use{where}: {error.strerror or error}", file=sys.stderr)  # noqa: T201
-        sys.exit(2)
+        _fail(InputError.one("S113", f"cannot use{where}: {error.strerror or error}"))
+
+
+def _fail(error: AblateError) -> NoReturn:
+    """Print the error and exit by its code."""
+    if "--json" in sys.argv:
+        print(json.dumps({"error": _plain(error)}, indent=2))  # noqa: T201
+    else:
+        print(_coloured(str(error)) + _pointer(error), file=sys.stderr)  # noqa: T201
+    sys.exit(error.exit_code)
+
+
+def _pointer(error: AblateError) -> str:
+    """Where to read more about the first error, if there is a long form of it; a plugin may have codes of its own."""
+    from ablate.experiment.explanations import EXPLANATIONS
+
+    found = error.diagnostics if isinstance(error, InputError) else ()
+    codes = [each.code for each in found if each.severity == "error" and each.code in EXPLANATIONS]
+    return f"\n\nFor more about an error: ablate explain {codes[0]}" if codes else ""
 
 
 def _plain(error: AblateError) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-plugins = typer.Typer(help="The components that can be named, and where they come from.", no_args_is_help=True)
+plugins = typer.Typer(help="List the components that can be named.", no_args_is_help=True)
 app.add_typer(plugins, name="plugins")
 
 File = Annotated[Path, typer.Argument(metavar="X.yaml", help="An experiment file.", show_default=False)]
@@ -26,7 +26,19 @@ Study = Annotated[
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="The folder that holds the studies.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for tools.")]
 Plugin = Annotated[list[Path] | None, typer.Option("--plugin", metavar="FILE", help="A plugin file; may be repeated.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Over what the file says, as training.batch=16; may be repeated."),
+]
 RUNS = Path("runs")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"ablate {version('ablate-arch')}")
+        raise typer.Exit
 
 
 class Retry(StrEnum):
@@ -35,12 +47,47 @@ class Retry(StrEnum):
     failed = "failed"
 
 
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Architecture ablations for Transformers: declare a grid, launch it, read which choices help and why."""
+
+
 @app.command()
-def plan(file: File, plugin: Plugin = None, as_json: AsJson = False) -> None:
-    """Validate, expand and count: arms, parameters against the baseline, trials, warnings."""
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder; made if need be.")] = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Write a first experiment that runs as it is.
+
+    Beside it a plugin with a norm of its own, and the editor's schema. Nothing that is there is overwritten.
+    """
+    from ablate.cli.init import start
+
+    start(folder, as_json=as_json)
+
+
+@app.command()
+def plan(
+    file: File,
+    runs: Runs = RUNS,
+    plugin: Plugin = None,
+    sets: Sets = None,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Measure the price: 20 steps of each distinct shape.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what would run, and what it costs.
+
+    Validates, expands, matches and prices: arms, parameters against the baseline, trials, time, memory, warnings.
+    """
     from ablate.cli.plan import show_plan
 
-    show_plan(file, plugin or [], as_json=as_json)
+    show_plan(file, plugin or [], sets=sets or [], calibrate=calibrate, runs=runs, as_json=as_json)
 
 
 @app.command()
@@ -48,20 +95,47 @@ def run(
     file: File,
     runs: Runs = RUNS,
     plugin: Plugin = None,
+    sets: Sets = None,
     parallel: Annotated[int | None, typer.Option(min=1, help="Trials at once.", show_default=False)] = None,
     retry: Annotated[list[Retry] | None, typer.Option(help="Run trials with this end again.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Start at most so many trials.", show_default=False)] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FACTOR=LEVEL", help="Only arms with this level, or `baseline`; may be repeated."),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="SEEDS", help="Only these seeds, as 0-2 or 0,3,5.", show_default=False)
+    ] = None,
+    extend: Annotated[
+        bool, typer.Option("--extend", help="Take a changed plan that leaves results out; they stay on disk.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and run nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run what is missing; the same command goes on after an interruption."""
-    from ablate.cli.run import run_experiment
+    """Run what is missing.
 
-    run_experiment(file, runs, plugin or [], parallel=parallel, retry=list(retry or []), limit=limit, as_json=as_json)
+    The same command goes on after an interruption, a crash, or when the file has grown.
+    """
+    from ablate.cli import run as verb
+
+    retries = [str(each) for each in retry or []]
+    which: dict[str, Any] = {
+        "sets": sets or [],
+        "retry": retries,
+        "limit": limit,
+        "only": only or [],
+        "seeds": seeds,
+        "extend": extend,
+    }
+    if dry_run:
+        verb.preview_experiment(file, runs, plugin or [], **which, as_json=as_json)
+    else:
+        verb.run_experiment(file, runs, plugin or [], parallel=parallel, **which, as_json=as_json)
 
 
 @app.command()
 def status(study: Study, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """How far an experiment is, arm by arm, and what to do next."""
+    """Say how far it is, and what to do next."""
     from ablate.cli.status import show_status
 
     show_status(study, runs, as_json=as_json)
@@ -76,10 +150,32 @@ def report(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write report.html with its tables, and print the verdicts."""
+    """Write the report, and print the verdicts."""
     from ablate.cli.report import write_report
 
     write_report(study, runs, out, as_json=as_json)
+
+
+@app.command()
+def show(
+    study: Study,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="ARM|TRIAL", help="An arm's name, or the beginning of an identity.", show_default=False),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The arm's trial with this seed.", show_default=False)] = None,
+    runs: Runs = RUNS,
+    plugin: Plugin = None,
+    sets: Sets = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one arm or trial, value by value.
+
+    Each value has the file and line that it comes from; a trial has its end and its log. Without a name: all arms.
+    """
+    from ablate.cli.show import show as verb
+
+    verb(study, name, runs, plugin or [], seed=seed, sets=sets or [], as_json=as_json)
 
 
 @plugins.command("list")
@@ -91,11 +187,28 @@ def plugins_list(plugin: Plugin = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def explain(
+    code: Annotated[str | None, typer.Argument(metavar="CODE", help="As in S101.", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say more about an error or a warning.
+
+    What is wrong, why, and an example; without a code, every code.
+    """
+    from ablate.cli.explain import show_explanation
+
+    show_explanation(code, as_json=as_json)
+
+
+@app.command()
 def schema(
     plugin: Plugin = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write here rather than to stdout.")] = None,
 ) -> None:
-    """The JSON Schema of an experiment file with the components that are installed, for editors."""
+    """Write the JSON Schema of experiments.
+
+    With the components that are installed, for editors to complete and check by.
+    """
     from ablate.cli.schema import write_schema
 
     write_schema(plugin or [], out)

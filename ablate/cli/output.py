@@ -45,3 +45,24 @@ def print_warnings(warnings: Iterable[Diagnostic]) -> None:
     """Each warning in full, on stderr."""
     for warning in warnings:
         sys.stderr.write(f"{warning}\n")
+
+
+def duration(seconds: float) -> str:
+    """Seconds in two units at most: ``4 min 05 s``, ``1 h 12 min``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def size(count: float) -> str:
+    """Bytes in three digits: ``12.3 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if count >= 100 or unit == "B" else f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"

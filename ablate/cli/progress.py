@@ -15,6 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from ablate.cli.output import duration
 from ablate.sweep.events import (
     Beat,
     Counts,
@@ -194,7 +195,7 @@ class _View:
         if event.end == "diverged":
             return [f"{who}: diverged, {event.reason}"]
         value = "no value" if event.value is None else f"{event.value:.4g}"
-        return [f"{who}: {self._metric} {value} after {_span(event.seconds)}"]
+        return [f"{who}: {self._metric} {value} after {duration(event.seconds)}"]
 
     def totals(self) -> str:
         """One line on where everything stands."""
@@ -206,7 +207,7 @@ class _View:
             f"{counts.running} running",
         ]
         if (left := self._left()) is not None:
-            parts.append(f"about {_span(left)} left")
+            parts.append(f"about {duration(left)} left")
         return ", ".join(parts)
 
     def drawing(self) -> Group:
@@ -266,17 +267,6 @@ def _failures(outcome: Outcome) -> list[str]:
 
 def _failure(failure: Failure) -> str:
     return f"{failure.arm}, seed {failure.seed}: {_clean(failure.error)}\n          {failure.log}"
-
-
-def _span(seconds: float) -> str:
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 def _clean(line: str) -> str:

@@ -7,12 +7,23 @@ from pathlib import Path
 import typer
 
 from ablate.analysis.code import other_code
-from ablate.api import sweep_plan
-from ablate.cli.output import print_json, print_warnings
+from ablate.api import dry_run, sweep_plan
+from ablate.cli.output import console, print_json, print_table, print_warnings
 from ablate.cli.progress import Progress
 from ablate.cli.status import next_command
 from ablate.experiment import load
 from ablate.sweep.events import Interrupted
+from ablate.sweep.preview import Preview, Tally
+
+COLUMNS = {
+    "results": "have a result",
+    "resume": "from a checkpoint",
+    "anew": "anew",
+    "failed": "wait for --retry",
+    "held": "not now",
+    "new": "new",
+}
+"""The title of each of a preview's tallies."""
 
 
 def run_experiment(
@@ -20,13 +31,17 @@ def run_experiment(
     runs: Path,
     plugins: list[Path],
     *,
+    sets: list[str],
     parallel: int | None,
     retry: list[str],
     limit: int | None,
+    only: list[str],
+    seeds: str | None,
+    extend: bool,
     as_json: bool,
 ) -> None:
     """Run an experiment with progress on stderr; exit 1 if trials failed, 130 if interrupted."""
-    experiment = load(file, plugins=plugins)
+    experiment = load(file, plugins=plugins, sets=sets)
     try:
         with Progress() as progress:
             study, made, outcome = sweep_plan(
@@ -35,6 +50,9 @@ def run_experiment(
                 parallel=parallel,
                 retry=retry,
                 limit=limit,
+                only=only,
+                seeds=seeds,
+                extend=extend,
                 on_event=progress,
                 on_plan=lambda plan: print_warnings(plan.warnings),
             )
@@ -65,3 +83,54 @@ def run_experiment(
         typer.echo(f"next: {next_command(file, runs, waiting=counts.waiting, failed=counts.failed)}")
     if outcome.exit_code:
         raise typer.Exit(outcome.exit_code)
+
+
+def preview_experiment(
+    file: Path,
+    runs: Path,
+    plugins: list[Path],
+    *,
+    sets: list[str],
+    retry: list[str],
+    limit: int | None,
+    only: list[str],
+    seeds: str | None,
+    extend: bool,
+    as_json: bool,
+) -> None:
+    """Print what a run would do; nothing is started or written. Exit 3 if the run would be refused."""
+    seen = dry_run(
+        load(file, plugins=plugins, sets=sets),
+        runs=runs,
+        retry=retry,
+        limit=limit,
+        only=only,
+        seeds=seeds,
+        extend=extend,
+        on_plan=lambda plan: print_warnings(plan.warnings),
+    )
+    if as_json:
+        arms = {id: {"name": name, **_tallied(tally)} for id, name, tally in seen.arms}
+        print_json({"study": str(seen.study.path), **_tallied(seen.total), "arms": arms, "refused": seen.refusal})
+    else:
+        _print_preview(seen)
+    if seen.refusal:
+        raise typer.Exit(3)
+
+
+def _tallied(tally: Tally) -> dict[str, int]:
+    return {"planned": tally.planned, "to_run": tally.to_run, **{name: getattr(tally, name) for name in COLUMNS}}
+
+
+def _print_preview(seen: Preview) -> None:
+    shown = [name for name in COLUMNS if getattr(seen.total, name)]
+    columns = [("arm", False), *((COLUMNS[name], True) for name in shown), ("planned", True)]
+    tallies = [*((name, tally) for _, name, tally in seen.arms), ("all", seen.total)]
+    rows = [
+        [title, *(str(getattr(tally, name) or "") for name in shown), str(tally.planned)] for title, tally in tallies
+    ]
+    print_table(columns, rows)
+    if seen.refusal:
+        console().print(seen.refusal)
+    else:
+        console().print(f"dry run: {seen.total.to_run} of {seen.total.planned} trials would run: {seen.study.path}")

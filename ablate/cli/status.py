@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ablate.api import RUNS, changed_since, find_study
 from ablate.cli.output import console, print_json, print_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STATES = ("complete", "diverged", "failed", "timed_out", "pruned", "excluded", "running", "waiting")
 
@@ -18,12 +22,10 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     plan = read_plan(study.path)
     frame = trials(study.path)
     total = count(frame)
-    arms = {arm["name"]: count(frame[frame["arm"] == arm["id"]]) for arm in plan["arms"]}
-    failures = frame[frame["end"] == "failed"]
-    failed = [
-        {"arm": arm, "seed": int(seed), "reason": reason}
-        for arm, seed, reason in zip(failures["name"], failures["seed"], failures["reason"], strict=True)
-    ]
+    # By identity, since two arms may have one name.
+    arms = {arm["id"]: (arm["name"], count(frame[frame["arm"] == arm["id"]])) for arm in plan["arms"]}
+    failed = _reasons(frame[frame["end"] == "failed"])
+    interrupted = _reasons(frame[(frame["end"] == "waiting") & (frame["reason"] != "")])
     changed = changed_since(what, study)
     run = f"ablate run {what}" if what.is_file() else plan["command"]
     runs = study.path.parent if what.is_dir() else runs
@@ -33,22 +35,32 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
         else next_command(what, runs, waiting=total["waiting"] + changed, failed=total["failed"], run=run)
     )
     if as_json:
-        told = {"arms": arms, "failures": failed, "changed": changed, "next": following}
-        print_json({"name": plan["name"], **total, **told})
+        tallies = {id: {"name": name, **tally} for id, (name, tally) in arms.items()}
+        told = {"arms": tallies, "failures": failed, "interrupted": interrupted}
+        print_json({"name": plan["name"], **total, **told, "changed": changed, "next": following})
         return
     states = [state for state in STATES if total[state]]
     columns = [("arm", False), *((state.replace("_", " "), True) for state in states), ("planned", True)]
     rows = [
-        [name, *(str(tally[state] or "") for state in states), str(tally["planned"])] for name, tally in arms.items()
+        [name, *(str(tally[state] or "") for state in states), str(tally["planned"])] for name, tally in arms.values()
     ]
     rows.append(["all", *(str(total[state]) for state in states), str(total["planned"])])
     print_table(columns, rows)
     out = console()
     for each in failed:
         out.print(f"failed: {each['arm']}, seed {each['seed']}: {each['reason']}")
+    for each in interrupted:
+        out.print(f"waiting: {each['arm']}, seed {each['seed']}: {each['reason']}")
     if changed:
         out.print(f"note: {what} has changed since this study was run; the counts are those of the file as it was then")
     out.print(f"next: {following}")
+
+
+def _reasons(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {"arm": arm, "seed": int(seed), "reason": reason}
+        for arm, seed, reason in zip(frame["name"], frame["seed"], frame["reason"], strict=True)
+    ]
 
 
 def next_command(what: Path | str, runs: Path, *, waiting: int, failed: int, run: str | None = None) -> str:

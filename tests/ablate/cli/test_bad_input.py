@@ -66,7 +66,8 @@ def test_a_study_that_was_never_run(ablate: Command, tmp_path: Path, verb: str) 
     shown = ablate(verb, "small.yaml")
     assert shown.returncode == 2
     assert shown.stderr == (
-        "error[S401]: there is no study in `runs/small`\n  = help: run it first: ablate run small.yaml\n"
+        "error[S401]: there is no study in `runs/small`\n  = help: run it first: ablate run small.yaml\n\n"
+        "For more about an error: ablate explain S401\n"
     )
     assert not (tmp_path / "runs").exists()
 
@@ -83,7 +84,9 @@ def test_a_design_that_is_too_large_is_refused_with_its_number(ablate: Command, 
     write(tmp_path, ("steps: 20", "steps: 20, max_trials: 10"))
     shown = ablate("plan", "small.yaml")
     assert shown.returncode == 3
-    assert shown.stderr.startswith("refused: the design `one_at_a_time` makes 18 trials")
+    assert shown.stderr == (
+        "refused: the design `one_at_a_time` makes 3 arms, with 6 seeds each 18 trials, and `budget.max_trials` is 10\n"
+    )
     assert ablate("run", "small.yaml").returncode == 3
 
 

@@ -53,7 +53,8 @@ def test_plan_shows_arms_with_their_parameters_against_the_baseline(ablate: Comm
     rows = {line.split()[0]: line.split()[1:] for line in lines[2:6]}
     assert rows["baseline"][0].replace(",", "").isdigit()
     assert rows["residual=2"][1].startswith("-")
-    assert "3 arms x 6 seeds = 18 trials of 20 steps" in lines[-2]
+    assert lines[-3].startswith("3 arms x 6 seeds = 18 trials of 20 steps (")
+    assert lines[-2].startswith("price: about ")
     assert json.loads(ablate("plan", "small.yaml", "--json").stdout)["name"] == "small"
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
 
@@ -181,7 +182,10 @@ def test_a_plugin_whose_code_changed_keeps_its_trials_and_says_so(ablate: Comman
     assert "2 trials were made with other code of the norm mine (./mine.py)" in shown.stderr
     assert "2 trials were made with other code of the norm mine (./mine.py)" in ablate("report", "small.yaml").stdout
     plugin.write_text(plugin.read_text().replace("    kind:", "    version = 2\n    kind:"))
-    assert "other code" not in ablate("run", "small.yaml").stderr
+    shown = ablate("run", "small.yaml")
+    assert shown.returncode == 3
+    assert "residual=mine (2 results): the norm mine: version 1 -> 2" in shown.stderr
+    assert "other code" not in ablate("run", "small.yaml", "--extend").stderr
     assert len(list(tmp_path.glob("runs/small/trials/*/result.json"))) == 8
 
 

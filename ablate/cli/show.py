@@ -1,0 +1,145 @@
+"""``ablate show``: one arm or trial, with the place that every value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ablate.cli.output import console, print_json, print_table
+from ablate.errors import InputError
+from ablate.experiment.tracing import trace
+from ablate.records.layout import StudyFolder, TrialFolder, read_json
+from ablate.registry import closest
+
+LOG_LINES = 20
+
+
+def show(
+    what: Path, name: str | None, runs: Path, plugins: list[Path], *, seed: int | None, sets: list[str], as_json: bool
+) -> None:
+    """Print an arm or a trial; without a name, which there are."""
+    plan, study = _plan(what, runs, plugins, sets)
+    if name is None:
+        _list(plan, as_json=as_json)
+        return
+    arm, trial = _find(plan, name, seed)
+    told = _told(plan, study, arm, trial)
+    if as_json:
+        print_json(told)
+        return
+    out = console()
+    out.print(f"{arm['name']}  arm {arm['id']}" + (f", seed {trial['seed']}, trial {trial['id']}" if trial else ""))
+    if arm["aliases"]:
+        out.print(f"also: {'; '.join(arm['aliases'])}")
+    out.print()
+    rows = [[each["path"], _value(each["value"]), each["source"]] for each in told["values"]]
+    print_table([("option", False), ("value", False), ("from", False)], rows)
+    out.print()
+    if trial:
+        _print_end(told)
+    else:
+        out.print(f"seeds: {', '.join(f'{each}: {end}' for each, end in told['ends'].items())}")
+
+
+def _plan(what: Path, runs: Path, plugins: list[Path], sets: list[str]) -> tuple[Mapping[str, Any], StudyFolder]:
+    """The plan of a study's folder, or of an experiment's file as it is now, and the study."""
+    from ablate.api import find_study
+    from ablate.records.frames import read_plan
+
+    if what.is_dir():
+        study = find_study(what, runs)
+        return read_plan(study.path), study
+    import ablate
+    from ablate.experiment import load
+
+    made = ablate.plan(load(what, plugins=plugins, sets=sets), runs=runs)
+    return made.data, StudyFolder(runs / made.name)
+
+
+def _find(plan: Mapping[str, Any], name: str, seed: int | None) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """The arm that a name, an identity or the beginning of one means, and the trial if one is meant."""
+    arms = {arm["id"]: arm for arm in plan["arms"]}
+    for trial in plan["trials"]:
+        if len(name) >= 4 and trial["id"].startswith(name):
+            return arms[trial["arm"]], trial
+    called = {called: arm for arm in plan["arms"] for called in (*arm["aliases"], arm["name"], arm["id"])}
+    found = called.get(name) or next((arm for id, arm in arms.items() if len(name) >= 4 and id.startswith(name)), None)
+    if found is None:
+        cells = {cell["name"]: cell["why"] for cell in plan["excluded"]}
+        if name in cells:
+            raise InputError.one("S116", f"`{name}` is excluded: {cells[name]}")
+        near = closest(name, called)
+        help = f"did you mean `{near}`?" if near else f"the arms are {'; '.join(list(called)[:8:2])}"
+        raise InputError.one("S116", f"the experiment has no arm or trial `{name}`", help=help)
+    if seed is None:
+        return found, None
+    for trial in plan["trials"]:
+        if trial["arm"] == found["id"] and trial["seed"] == seed:
+            return found, trial
+    raise InputError.one(
+        "S116", f"seed {seed} is not planned", help=f"the seeds are {', '.join(map(str, plan['seeds']))}"
+    )
+
+
+def _told(
+    plan: Mapping[str, Any], study: StudyFolder, arm: Mapping[str, Any], trial: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Everything that is shown, as JSON values."""
+    values = [{"path": each.path, "value": each.value, "source": each.source} for each in trace(plan, arm)]
+    told = {"arm": arm["name"], "id": arm["id"], "levels": arm["levels"], "values": values}
+    own = [each for each in plan["trials"] if each["arm"] == arm["id"]]
+    if trial is None:
+        return told | {"ends": {str(each["seed"]): _end(study.trial(each["id"])).get("end") for each in own}}
+    return told | {"trial": trial["id"], "seed": trial["seed"], **_end(study.trial(trial["id"]))}
+
+
+def _end(folder: TrialFolder) -> dict[str, Any]:
+    """How a trial stands: its end with metrics, or its last attempt's error; and the last lines of its log."""
+    attempts = folder.attempts()
+    told: dict[str, Any] = {"end": "waiting", "attempts": len(attempts)}
+    if folder.result.is_file():
+        record = _read(folder.result)
+        told |= {
+            key: record.get(key) for key in ("end", "reason", "metrics", "steps", "seconds", "peak_memory", "attempt")
+        }
+    elif attempts and attempts[-1].end.is_file():
+        told |= {"end": "failed", "reason": _read(attempts[-1].end).get("error")}
+    log = attempts[-1].log if attempts else None
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log and log.is_file() else []
+    return told | {"log": lines[-LOG_LINES:]}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return read_json(path)
+    except (OSError, ValueError) as error:
+        raise InputError.one("S403", f"`{path}` cannot be read: {error}") from None
+
+
+def _print_end(told: Mapping[str, Any]) -> None:
+    out = console()
+    reason = told.get("reason")
+    if isinstance(reason, Mapping):
+        reason = f"{reason.get('rule')} at step {reason.get('step')}"
+    out.print(f"end: {told['end']}" + (f" ({reason})" if reason else "") + f", attempts: {told['attempts']}")
+    for metric, value in (told.get("metrics") or {}).items():
+        out.print(f"{metric}: {_value(value)}")
+    for line in told["log"]:
+        out.print(f"  {''.join(sign if sign.isprintable() else ' ' for sign in line)}")
+
+
+def _list(plan: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"arm": arm["name"], "id": arm["id"], "levels": arm["levels"]} for arm in plan["arms"]])
+        return
+    print_table([("arm", False), ("id", False)], [[arm["name"], arm["id"]] for arm in plan["arms"]])
+
+
+def _value(value: Any) -> str:
+    """A value as YAML spells it."""
+    from ablate.experiment.levels import shown
+
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return f"{value:g}" if isinstance(value, float) else shown(value)
