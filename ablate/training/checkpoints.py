@@ -9,6 +9,7 @@ import torch
 
 from ablate.records.layout import AttemptFolder, TrialFolder
 from ablate.records.sealing import replacing
+from ablate.records.steps import note_step
 
 log = logging.getLogger(__name__)
 FORMAT = 2
@@ -18,6 +19,7 @@ def save(attempt: AttemptFolder, state: dict[str, Any]) -> None:
     """Replace the attempt's checkpoint, durably."""
     with replacing(attempt.checkpoint) as temporary:
         torch.save({"format": FORMAT, **state}, temporary)
+    note_step(attempt, state["done"])
 
 
 def newest(folder: TrialFolder) -> dict[str, Any] | None:

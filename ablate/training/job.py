@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from ablate.errors import InputError
 from ablate.experiment.settings import Diverged, Probes, Setup
 from ablate.records.layout import TrialFolder, read_json
 from ablate.registry import Registry
-from ablate.slots import Data, Probe
+from ablate.slots import Data, Logger, Probe
+
+_LOGGERS = TypeAdapter(list[Logger])
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class Job:
     evaluations: int
     checkpoint_seconds: float
     probes: Probes
+    loggers: Sequence[Logger] = ()
 
     @classmethod
     def read(cls, folder: TrialFolder, registry: Registry) -> Job:
@@ -41,6 +46,7 @@ class Job:
             evaluations=observe["evaluations"],
             checkpoint_seconds=observe["checkpoint_seconds"],
             probes=Probes.model_validate(observe["probes"], context=context),
+            loggers=_LOGGERS.validate_python(observe.get("loggers", []), context=context),
         )
 
     @property

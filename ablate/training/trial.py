@@ -6,7 +6,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,15 +15,17 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 
+from ablate.errors import InputError
 from ablate.model.parameters import build, root_site
 from ablate.records.layout import AttemptFolder, TrialFolder
 from ablate.records.sealing import seal
 from ablate.records.series import CURVES, PROBES, write_series
 from ablate.registry import Registry
-from ablate.slots import SLOTS, Data
+from ablate.slots import SLOTS, Data, Task
 from ablate.training import checkpoints
 from ablate.training.data import Batches, TrialData
 from ablate.training.job import Job
+from ablate.training.loggers import Loggers
 from ablate.training.memory import PeakMemory
 from ablate.training.module import TrialModule
 from ablate.training.versions import versions
@@ -69,6 +71,7 @@ def train(
         ``complete`` or ``diverged``, with the record sealed; or ``interrupted``.
 
     Raises:
+        InputError: the task does not give the metrics that it names.
         Exception: whatever a component raises; nothing is sealed then.
     """
     started = datetime.now(UTC)
@@ -82,9 +85,10 @@ def train(
     if checkpoint := checkpoints.newest(folder):
         module.restore(checkpoint)
     if module.done < job.steps and module.divergence is None:
-        watch = _Watch(module, place, job, data, on_progress, should_stop)
-        module.between_steps = watch
-        _fit(module, job, data, device)
+        with Loggers(job, place, module) as loggers:
+            watch = _Watch(module, place, job, data, on_progress, should_stop, loggers)
+            module.between_steps = watch
+            _fit(module, job, data, device)
         if watch.interrupted:
             return "interrupted"
     record = _record(job, module, data)
@@ -102,7 +106,7 @@ def train(
 
 
 class _Watch:
-    """What happens after each step beside training: checkpoints, news, and being asked to stop."""
+    """What happens after each step beside training: checkpoints, news, loggers, and being asked to stop."""
 
     def __init__(
         self,
@@ -112,6 +116,7 @@ class _Watch:
         data: Data,
         on_progress: OnProgress,
         should_stop: Callable[[], bool],
+        loggers: Loggers,
     ) -> None:
         self.interrupted = False
         self._module = module
@@ -120,6 +125,7 @@ class _Watch:
         self._tokens = job.setup.training.batch * data.context
         self._on_progress = on_progress
         self._should_stop = should_stop
+        self._loggers = loggers
         self._first = module.done
         self._start = self._told = self._saved = time.perf_counter()
 
@@ -138,6 +144,7 @@ class _Watch:
             speed = (module.done - self._first) * self._tokens / (now - self._start)
             losses = module.history.losses
             self._on_progress(module.done, module.steps, losses[-1] if losses else math.nan, speed)
+        self._loggers()
 
 
 def _module(job: Job, data: Data, registry: Registry) -> TrialModule:
@@ -194,12 +201,17 @@ def _precision(job: Job) -> Literal["32-true", "bf16-mixed"]:
 
 def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
     """What is known of a trial that has ended."""
-    history = module.history
+    history, task = module.history, job.setup.task
     final = history.evaluations[-1][1] if history.evaluations else {}
     bad = module.divergence
-    if bad is not None:
+    # The objective alone says whether a trial diverged; a plan from before it was written down goes by every metric.
+    objective = job.raw["observe"].get("objective")
+    judged = [objective] if objective else list(task.units)
+    if bad is None:
+        _check_metrics(task, final, judged)
+    else:
         history.cut(bad.step)
-    finite = bad is None and all(math.isfinite(value) for value in final.values())
+    finite = bad is None and all(math.isfinite(final[name]) for name in judged)
     reason = None if finite else {"rule": bad.rule if bad else "nonfinite", "step": bad.step if bad else module.steps}
     steps = len(history.losses)
     clip = job.setup.training.clip
@@ -212,7 +224,7 @@ def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
         "reason": reason,
         "steps": steps,
         "tokens": tokens,
-        "metrics": final if finite else dict.fromkeys(job.setup.task.units),
+        "metrics": {name: _finite(final[name]) if finite else None for name in task.units},
         "facts": {
             **data.facts,
             "initial_loss": _finite(history.losses[0]),
@@ -224,6 +236,22 @@ def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
         "threads": job.setup.training.threads,
         "versions": versions(),
     }
+
+
+def _check_metrics(task: Task, final: Mapping[str, float], judged: Sequence[str]) -> None:
+    """Hold the metrics that a task gives against those that it says it reports, and those that a trial is judged by.
+
+    Raises:
+        InputError: one of them is missing, or is none that the task names.
+    """
+    kind = getattr(task, "kind", type(task).__name__)
+    lacking = [f"does not give `{name}`, the objective" for name in judged if name not in task.units]
+    lacking += [f"does not give `{name}`, which is in its `units`" for name in task.units if name not in final]
+    surplus = [f"gives `{name}`, which is not in its `units`" for name in final if name not in task.units]
+    if wrong := [*lacking, *surplus]:
+        raise InputError.one(
+            "S306", f"the task `{kind}` {', and '.join(wrong)}", help="`metrics` of a task gives what its `units` name"
+        )
 
 
 def _write_series(place: AttemptFolder, module: TrialModule) -> dict[str, Path]:

@@ -12,7 +12,7 @@ from torch import nn
 from ablate.errors import InputError
 from ablate.model.keys import generator
 from ablate.model.parameters import build, named_parameters, root_site
-from ablate.records.layout import read_json
+from ablate.records.layout import TrialFolder, read_json
 from ablate.records.sealing import write_json
 from ablate.records.series import read_series
 from ablate.registry import Registry
@@ -21,6 +21,7 @@ from ablate.training.trial import train
 from ablate_plugins.initializer import LecunNormal
 from ablate_plugins.optimizer import AdamW
 from ablate_plugins.schedule import CosineSchedule
+from ablate_plugins.task import Text
 from tests.trial_maker import make_trial
 
 REGISTRY = Registry.installed()
@@ -125,6 +126,66 @@ def test_a_final_value_that_is_not_finite_is_divergence(tmp_path: Path) -> None:
     )
     assert train(folder, 1, REGISTRY) == "diverged"
     assert read_json(folder.result)["reason"] == {"rule": "nonfinite", "step": 1}
+
+
+def watching(folder: TrialFolder, objective: str) -> TrialFolder:
+    """The trial with its objective named, as a driver writes it."""
+    config = read_json(folder.config)
+    write_json(folder.config, config | {"observe": config["observe"] | {"objective": objective}})
+    return folder
+
+
+def give(monkeypatch: pytest.MonkeyPatch, **metrics: float) -> None:
+    """Let the task report these values beside its own loss, under ``val/NAME``."""
+    extra = {f"val/{name}": value for name, value in metrics.items()}
+    monkeypatch.setattr(Text, "metrics", lambda self, loss: {"val/loss": loss, **extra})
+
+
+def test_a_secondary_metric_that_is_not_finite_is_missing_and_the_trial_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give(monkeypatch, bits_per_char=math.inf)
+    folder = watching(make_trial(tmp_path / "trial", steps=5), "val/loss")
+    assert train(folder, 1, REGISTRY) == "complete"
+    record = read_json(folder.result)
+    assert record["metrics"]["val/bits_per_char"] is None
+    assert math.isfinite(record["metrics"]["val/loss"])
+    assert record["reason"] is None
+
+
+def test_an_objective_that_is_not_finite_is_divergence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, bits_per_char=math.nan)
+    folder = watching(make_trial(tmp_path / "trial", steps=5), "val/bits_per_char")
+    assert train(folder, 1, REGISTRY) == "diverged"
+    record = read_json(folder.result)
+    assert record["reason"] == {"rule": "nonfinite", "step": 5}
+    assert record["metrics"] == {"val/loss": None, "val/bits_per_char": None}
+
+
+def test_a_trial_that_names_no_objective_goes_by_every_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, bits_per_char=math.inf)
+    assert train(make_trial(tmp_path / "trial", steps=5), 1, REGISTRY) == "diverged"
+
+
+def test_metrics_that_the_task_does_not_name_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, accuracy=0.5)
+    folder = watching(make_trial(tmp_path / "trial", steps=5), "val/loss")
+    with pytest.raises(InputError) as raised:
+        train(folder, 1, REGISTRY)
+    (found,) = raised.value.diagnostics
+    assert (found.code, found.message) == (
+        "S306",
+        "the task `text` does not give `val/bits_per_char`, which is in its `units`, and gives `val/accuracy`, which "
+        "is not in its `units`",
+    )
+    assert not folder.result.exists()
+
+
+def test_a_task_without_the_objective_is_an_error_and_no_divergence(tmp_path: Path) -> None:
+    folder = watching(make_trial(tmp_path / "trial", steps=5), "val/accuracy")
+    with pytest.raises(InputError, match="the task `text` does not give `val/accuracy`, the objective"):
+        train(folder, 1, REGISTRY)
+    assert not folder.result.exists()
 
 
 def test_an_exception_seals_nothing(tmp_path: Path) -> None:
