@@ -130,11 +130,15 @@ class Registry:
             InputError: there is no such file, it fails to import, or it brings no component or a name that is taken.
         """
         shown = shown or path.name
-        resolved = path.resolve()
+        try:
+            resolved = path.resolve()
+            there = resolved.is_file()
+        except (OSError, ValueError):  # a name that is too long, or has a NUL in it
+            there = False
+        if not there:
+            raise InputError.one("S106", f"there is no plugin file `{shown}`", help="give a path to a Python file")
         if resolved in self.files:
             return
-        if not resolved.is_file():
-            raise InputError.one("S106", f"there is no plugin file `{shown}`", help="give a path to a Python file")
         name = f"ablate_file_{hashlib.sha256(str(resolved).encode()).hexdigest()[:8]}_{resolved.stem}"
         spec = importlib.util.spec_from_file_location(name, resolved)
         if spec is None or spec.loader is None:

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 MOST = 60
 """Arms that the table has; `--json` has all."""
+BASES = {
+    "measured": ("", "measured"),
+    "partly measured": ("about ", "partly measured: a shape could not be trained here, and is guessed"),
+    "rough": ("about ", "rough: `--calibrate` measures it"),
+}
+"""How sure a price is, in words."""
 
 
 def show_plan(file: Path, plugins: list[Path], *, sets: list[str], calibrate: bool, runs: Path, as_json: bool) -> None:
@@ -115,7 +121,7 @@ def _excluded(made: Plan) -> Iterator[str]:
 def _price(made: Plan) -> str:
     cost = made.price
     assert cost is not None
-    about, basis = ("", "measured") if cost.basis == "measured" else ("about ", "rough: `--calibrate` measures it")
+    about, basis = BASES[cost.basis]
     workers = _count(cost.workers, "worker")
     return (
         f"price: {about}{duration(cost.wall)} on {workers} ({about}{duration(cost.seconds)} of training), "

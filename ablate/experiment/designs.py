@@ -129,7 +129,7 @@ class FractionalDesign(Design):
     def signs(self) -> list[tuple[int, ...]]:
         """One row an arm, one sign a factor; the baseline's level is +1, and so the first row is the baseline."""
         if len(self.axes) < 2:
-            return [(1,) * len(self.axes), (-1,) * len(self.axes)]
+            return list(itertools.product((1, -1), repeat=len(self.axes)))
         from pydoe import fracfact_by_res  # noqa: PLC0415  # it imports scipy, which no other design needs
 
         rows = fracfact_by_res(len(self.axes), self.wanted)

@@ -168,7 +168,14 @@ def _levels(bench: Bench, name: str, factor: Factor) -> Iterator[Level]:
     at: Place = ("factors", name)
     anywhere = bool(factor.when)
     if factor.switch is not None:
-        yield from _switch(bench, factor.switch, (*at, "switch"))
+        switch = list(_switch(bench, factor.switch, (*at, "switch")))
+        if factor.levels is None or not switch:
+            yield from switch
+            return
+        for index, value in enumerate(factor.levels):
+            level = find_level(bench, name, switch, value, (*at, "levels", index))
+            if level:
+                yield replace(level, source=(*at, "levels", index))
     elif factor.path is not None:
         path = read_path(bench, factor.path, (*at, "path"), anywhere=anywhere)
         for index, value in enumerate(factor.levels or []):

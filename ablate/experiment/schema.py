@@ -31,7 +31,7 @@ class Factor(Options):
     path: str | None = None
     """What the levels are values of, as `model.norm`."""
     switch: str | None = None
-    """A component or a yes-or-no option, as `model.residual`; the levels are `on` and `off`."""
+    """A component or a yes-or-no option, as `model.residual`; the levels are `on` and `off`, spelled or not."""
     levels: list[Any] | dict[str, dict[str, Any]] | None = None
     """The values of `path`; or, without a path, bundles by name: `{deepnorm: {model.placement: post, …}}`."""
     when: dict[str, Any] | None = None
@@ -39,7 +39,7 @@ class Factor(Options):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        switch = self.switch is not None and self.path is None and self.levels is None
+        switch = self.switch is not None and self.path is None and not isinstance(self.levels, dict)
         values = self.path is not None and self.switch is None and isinstance(self.levels, list)
         bundles = self.path is None and self.switch is None and isinstance(self.levels, dict)
         if not (switch or values or bundles):

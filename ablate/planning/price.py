@@ -36,7 +36,8 @@ class Measured:
 class Price:
     """What running all of a plan takes."""
 
-    basis: Literal["measured", "rough"]
+    basis: Literal["measured", "partly measured", "rough"]
+    """Partly: some shapes could not be trained when they were to be measured, and are guessed."""
     seconds: float
     """Training time, summed over all trials."""
     workers: int
@@ -71,12 +72,14 @@ def price(plan: Mapping[str, Any], workers: int, measured: Mapping[str, Measured
         measured: what some steps of each distinct shape took; without it the price is a guess from this machine's
             speed in a matrix product.
     """
-    speed = 0.0 if measured else EFFICIENCY * _speed(plan["device"], plan["threads"])
+    known = measured or {}
+    guessed = any(shape_of(arm) not in known for arm in plan["arms"])
+    speed = EFFICIENCY * _speed(plan["device"], plan["threads"]) if guessed else 1.0
     runs = len(plan["seeds"]) + tuning_trials(plan)
     seconds: dict[str, float] = {}
     memory = 0
     for arm in plan["arms"]:
-        found = (measured or {}).get(shape_of(arm))
+        found = known.get(shape_of(arm))
         step = found.step_seconds if found else STEP_SECONDS + arm["flops"] / speed
         guess = BYTES_A_PARAMETER * arm["parameters"]["total"] + arm["activations"]
         guess += PROCESS_BYTES if plan["device"] == "cpu" else 0
@@ -85,13 +88,14 @@ def price(plan: Mapping[str, Any], workers: int, measured: Mapping[str, Measured
     total = runs * sum(seconds.values())
     used = min(workers, runs * len(seconds))
     wall = max(total / used, *seconds.values())
-    return Price("measured" if measured else "rough", total, used, wall, used * memory, seconds)
+    basis: Literal["measured", "partly measured", "rough"] = "partly measured" if guessed else "measured"
+    return Price("rough" if measured is None else basis, total, used, wall, used * memory, seconds)
 
 
 def price_warnings(experiment: Experiment, plan: Mapping[str, Any], cost: Price) -> Iterator[Diagnostic]:
     """Where the price is over what the budget allows."""
     budget, document = experiment.settings.budget, experiment.document
-    word = "about " if cost.basis == "rough" else ""
+    word = "" if cost.basis == "measured" else "about "
     if budget.gpu_hours is not None and cost.seconds > 3600 * budget.gpu_hours:
         words = (
             f"the plan takes {word}{cost.seconds / 3600:.3g} hours of training, and `gpu_hours` is {budget.gpu_hours:g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import logging
 from collections.abc import Callable
@@ -40,9 +41,8 @@ class Loggers:
             self._try(logger, partial(self._start, logger, place, name, settings))
 
     def _start(self, logger: Logger, place: AttemptFolder, name: str, settings: dict[str, Any]) -> None:
-        built = logger.build(place.path, name)
+        built = self._working[logger] = logger.build(place.path, name)
         built.log_hyperparams(copy.deepcopy(settings))
-        self._working[logger] = built
 
     def __call__(self) -> None:
         """Tell what has come to the history since the last call."""
@@ -74,10 +74,13 @@ class Loggers:
         try:
             act()
         except (Exception, SystemExit) as error:  # whatever a stranger's service raises; the trial owes it nothing
-            self._working.pop(logger, None)
+            failed = self._working.pop(logger, None)
             said = f"{type(error).__name__}: {error}".splitlines()[0]
             kind = getattr(logger, "kind", type(logger).__name__)
             log.warning("the logger `%s` fails, and the trial goes on without it: %s", kind, said)
+            if failed is not None:  # a run that is left open would take in the worker's next trial
+                with contextlib.suppress(Exception, SystemExit):
+                    failed.finalize("failed")
 
     def __enter__(self) -> Self:
         return self

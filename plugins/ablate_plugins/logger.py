@@ -6,7 +6,7 @@ command line the imports of training.
 
 from __future__ import annotations
 
-import os
+import contextlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,18 +76,20 @@ class MLflow(Logger):
     experiment: str = "ablate"
     """The experiment that the runs are filed under."""
     tracking_uri: str | None = None
-    """Where MLflow keeps them, as `http://localhost:5000`; by default what MLFLOW_TRACKING_URI says, or the attempt's
-    folder."""
+    """Where MLflow keeps them, as `http://localhost:5000`; by default where MLflow itself would: what
+    MLFLOW_TRACKING_URI says, or a file `mlflow.db` where the command is given."""
 
     needs: ClassVar[Mapping[str, str]] = {"mlflow": "ablate-arch[mlflow]"}
 
     def build(self, folder: Path, name: str) -> LightningLogger:
         """Lightning's MLFlowLogger."""
+        import mlflow  # noqa: PLC0415
         from pytorch_lightning.loggers import MLFlowLogger  # noqa: PLC0415
 
-        return MLFlowLogger(
-            self.experiment,
-            run_name=name,
-            tracking_uri=self.tracking_uri or os.environ.get("MLFLOW_TRACKING_URI"),
-            save_dir=str(folder / "mlflow"),
+        logger = MLFlowLogger(
+            self.experiment, run_name=name, tracking_uri=self.tracking_uri or mlflow.get_tracking_uri()
         )
+        # Of workers that start together one creates the experiment, and the others fail to; a second look finds it.
+        with contextlib.suppress(Exception):
+            _ = logger.experiment
+        return logger

@@ -271,4 +271,17 @@ Right:
         def build(self, at: Site) -> nn.Module:
             return nn.RMSNorm(at.width)
 """,
+    "S119": """A logger needs a package that is not installed.
+
+Trials would run without the logger, and each would say so in its log alone, so the plan is refused. Install what the
+message names, or leave the logger out; `csv` needs no package.
+
+Wrong:
+
+    loggers: [wandb]                           (where wandb is not installed)
+
+Right:
+
+    pip install 'ablate-arch[wandb]'
+""",
 }

@@ -172,7 +172,7 @@ def test_what_cannot_be_matched_says_what_is_nearest(tmp_path: Path, levels: str
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.code, diagnostic.message) == ("G215", f"`ffn={levels}` cannot be matched: {message}")
     assert diagnostic.span is not None
-    assert diagnostic.span.line == 12
+    assert diagnostic.span.line == 13
 
 
 def test_every_arm_that_cannot_be_matched_is_told_at_once(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_match_that_makes_no_sense_is_an_error_of_the_file(
     assert diagnostic.code == code
     assert message is None or diagnostic.message == message
     assert diagnostic.span is not None
-    assert diagnostic.span.line == 12
+    assert diagnostic.span.line == 13
 
 
 def test_an_option_that_a_factor_sets_is_not_solved_for(tmp_path: Path) -> None:
