@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, redirect_stdout
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.errors import InputError, RefusedError
 from ablate.experiment import Experiment, load
-from ablate.experiment.reading import read
+from ablate.experiment.layering import read_layered
 from ablate.records.layout import StudyFolder
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def run(
         what: a plan, an experiment, or the path of its file.
         runs: the folder that holds the studies.
         parallel: how many trials at once, in place of what the experiment says.
-        retry: ends to run again: ``failed``.
+        retry: ends to run again: ``failed``, ``timeout``.
         limit: how many trials to start at most.
         only: start only trials of arms with these levels, as ``{"placement": "post"}`` or ``"placement=post"``; or
             ``"baseline"``. The others wait.
@@ -101,11 +102,12 @@ def run(
     Raises:
         InputError: the experiment cannot be used, no trial has come to an end, or ``retry``, ``only`` or ``seeds`` name
             what is not there (S115).
-        RefusedError: another process runs this study, or the plan has changed and leaves results out.
+        RefusedError: another process runs this study, the plan has changed and leaves results out, or a limit of the
+            budget is reached before all trials have run; :func:`results` reads what there is.
     """
     from ablate.analysis.results import Results
 
-    study, _, _ = sweep_plan(
+    study, _, outcome = sweep_plan(
         what,
         runs=runs,
         parallel=parallel,
@@ -116,6 +118,8 @@ def run(
         extend=extend,
         on_event=on_event,
     )
+    if outcome.exhausted:
+        raise RefusedError(f"stopped: {outcome.exhausted}")
     return Results(study.path)
 
 
@@ -136,6 +140,7 @@ def sweep_plan(
     from ablate.planning import Plan
     from ablate.sweep.driver import sweep
 
+    began = time.monotonic()
     experiment = what.experiment if isinstance(what, Plan) else what if isinstance(what, Experiment) else load(what)
     _refuse_tuning(experiment)
     executor = experiment.settings.executor
@@ -157,6 +162,7 @@ def sweep_plan(
             only=only,
             seeds=seeds,
             extend=extend,
+            began=began,
         )
     return study, made, outcome
 
@@ -242,7 +248,7 @@ def find_study(what: str | Path, runs: str | Path = RUNS) -> StudyFolder:
     if path.is_dir() or path.suffix not in (".yaml", ".yml"):
         study = StudyFolder(path)
     else:
-        name = read(path).data.get("name")
+        name = read_layered(path).data.get("name")
         if not isinstance(name, str) or not name:
             raise InputError.one("S104", "the experiment has no `name`", file=str(what))
         study = StudyFolder(Path(runs) / name)

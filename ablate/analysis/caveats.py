@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.comparability import comparability, not_matched
+from ablate.analysis.comparability import comparability, not_matched, part_not_matched
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.families import aliases, families, left_out, parts, unmatched_levels
@@ -41,7 +41,7 @@ def caveats(
         *_diverged(trials),
         *_stuck_baseline(plan, courses),
         *comparability(plan),
-        *(unmatched_levels(plan) if plan["design"] in DESIGNS else _unmatched_arms(effects)),
+        *(unmatched_levels(plan) if plan["design"] in DESIGNS else _unmatched_arms(plan, effects)),
         *_pairing(effects),
         *parts(plan),
         *left_out(plan, factorial),
@@ -112,11 +112,13 @@ def _stuck_baseline(plan: Mapping[str, Any], courses: pd.DataFrame) -> Iterator[
         )
 
 
-def _unmatched_arms(effects: pd.DataFrame) -> Iterator[str]:
+def _unmatched_arms(plan: Mapping[str, Any], effects: pd.DataFrame) -> Iterator[str]:
     unmatched: dict[str, list[str]] = {}
+    arms = {arm["id"]: arm for arm in plan["arms"]}
     for row in effects.to_dict("records"):
         if off := not_matched(row["parameters_delta"], row["flops_delta"]):
-            unmatched.setdefault(off, []).append(row["name"])
+            part = part_not_matched(plan, arms[row["arm"]])
+            unmatched.setdefault(f"{off}{f' ({part})' if part else ''}", []).append(row["name"])
     for off, names in unmatched.items():
         yield f"{joined(names)} {'is' if len(names) == 1 else 'are'} not matched to the baseline: {off}."
 

@@ -61,6 +61,16 @@ def not_matched(parameters: float, flops: float) -> str:
     return " and ".join(f"{value:+.0f}% {text}" for value, text in named if abs(value) > UNMATCHED)
 
 
+def part_not_matched(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
+    """The part of the model whose parameters differ most, as ``+50% in feed_forward``; "" where none is known to."""
+    base = next(each for each in plan["arms"] if each["id"] == plan["baseline"])
+    ours, theirs = (each["parameters"].get("parts") or {} for each in (arm, base))
+    changes = {part: ours.get(part, 0) - size for part, size in theirs.items() if size}
+    changed = max(changes, key=lambda part: abs(changes[part]), default="")
+    percent = 100 * changes[changed] / theirs[changed] if changed else 0.0
+    return f"{percent:+.0f}% in {changed}" if abs(percent) > UNMATCHED else ""
+
+
 def _task(arm: Mapping[str, Any]) -> str:
     return str(arm["config"]["task"].get("kind", ""))
 

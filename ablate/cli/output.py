@@ -7,7 +7,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -26,15 +28,22 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> None:
-    """A table without rules; each column is a title and whether it holds numbers."""
+    """A table without rules; each column is a title and whether it holds numbers.
+
+    Where a terminal is too narrow, text is folded, to 20 columns at the least; numbers are never cut.
+    """
+    rows = list(rows)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for title, number in columns:
-        table.add_column(title, justify="right" if number else "left", no_wrap=number, overflow="fold")
+    for index, (title, number) in enumerate(columns):
+        widest = max(cell_len(text) for text in (title, *(row[index] for row in rows)))
+        least = widest if number else min(widest, 20)
+        table.add_column(title, justify="right" if number else "left", no_wrap=number, overflow="fold", min_width=least)
     for row in rows:
         table.add_row(*map(Text, row))  # as text: a level may have brackets, which are no markup
     out = console()
     if sys.stdout.isatty():
-        out.print(table)
+        width = max(out.width, Measurement.get(out, out.options, table).minimum)
+        out.print(table, width=width, crop=False)
     else:
         with out.capture() as captured:
             out.print(table)

@@ -50,7 +50,7 @@ def _print_arms(arms: Sequence[Mapping[str, Any]]) -> None:
     columns = [("arm", False), ("parameters", True), ("vs baseline", True), ("FLOPs/step", True), ("vs baseline", True)]
     columns += [("activations", True)]
     solved = list(dict.fromkeys(path for arm in arms for path in arm["matched"]))
-    columns += [(path, True) for path in solved]
+    columns += [(path.rpartition(".")[2], True) for path in solved]
     rows = [_row(arm, base) + [_number(arm["matched"].get(path, "")) for path in solved] for arm in arms[:MOST]]
     print_table(columns, rows)
     if len(arms) > MOST:
@@ -75,8 +75,9 @@ def _summary(made: Plan) -> Iterator[str]:
     tokens = sum(arm["steps"] * arm["tokens"] for arm in arms) * len(seeds)
     yield (
         f"{_count(len(arms), 'arm')} x {_count(len(seeds), 'seed')} = {len(made.trials):,} trials of {each} "
-        f"({tokens / 1e6:,.1f} M tokens) on {plan['device']}, {plan['precision']}"
+        f"({_tokens(tokens)}) on {plan['device']}, {plan['precision']}"
     )
+    yield from _matching(plan)
     if plan["tuning"]:
         yield _tuning(plan["tuning"], len(arms))
     if "fraction" in plan:
@@ -89,6 +90,18 @@ def _summary(made: Plan) -> Iterator[str]:
     if made.price:
         yield _price(made)
     yield f"plan {plan['hash']}"
+
+
+def _tokens(count: int) -> str:
+    return f"{count / 1e6:,.1f} M tokens" if count >= 1_000_000 else f"{count:,} tokens"
+
+
+def _matching(plan: Mapping[str, Any]) -> Iterator[str]:
+    for name, words in (("params", "parameters"), ("train_flops", "training FLOPs")):
+        if target := (plan["match"] or {}).get(name):
+            solved = sum(target["adjust"] in arm["matched"] for arm in plan["arms"])
+            within = f"{100 * target['within']:g}% of the baseline's"
+            yield f"matched: {words} within {within}, by {target['adjust']} in {_count(solved, 'arm')}"
 
 
 def _tuning(tuning: Mapping[str, Any], arms: int) -> str:

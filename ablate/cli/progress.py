@@ -181,17 +181,21 @@ class _View:
                 who = f"{event.arm}, seed {event.seed}"
                 lines = [f"{who}: its worker ended ({event.cause}); it goes on in a new attempt"]
             case Stopping():
-                lines = [f"{event.signal}: running trials write a checkpoint; a second signal ends at once"]
+                second = "; a second signal ends at once" if event.signal else ""
+                why = event.signal or (event.exhausted and event.exhausted.used_up)
+                lines = [f"{why}: running trials write a checkpoint{second}"]
             case _:
                 lines = []
         return lines
 
     def _end(self, event: TrialEnded) -> list[str]:
         counts = self._counts
-        who = f"[{counts.done + counts.failed}/{counts.planned}] {event.arm}, seed {event.seed}"
+        who = f"[{counts.done + counts.failed + counts.timed_out}/{counts.planned}] {event.arm}, seed {event.seed}"
         if event.end == "failed":
             tail = event.failure.log_tail if event.failure else ()
             return [f"{who}: failed: {event.reason}", *(f"  | {_clean(line)}" for line in tail)]
+        if event.end == "timed_out":
+            return [f"{who}: timed out: {event.reason}"]
         if event.end == "diverged":
             return [f"{who}: diverged, {event.reason}"]
         value = "no value" if event.value is None else f"{event.value:.4g}"
@@ -204,6 +208,7 @@ class _View:
             f"{counts.done}/{counts.planned} done",
             f"{counts.diverged} diverged",
             f"{counts.failed} failed",
+            *_timed_out(counts),
             f"{counts.running} running",
         ]
         if (left := self._left()) is not None:
@@ -246,7 +251,11 @@ class _View:
 
 def _standing(counts: Counts) -> str:
     parts = [f"{counts.complete} complete", f"{counts.diverged} diverged", f"{counts.failed} failed"]
-    return f"{counts.planned} trials: {', '.join(parts)}"
+    return f"{counts.planned} trials: {', '.join([*parts, *_timed_out(counts)])}"
+
+
+def _timed_out(counts: Counts) -> list[str]:
+    return [f"{counts.timed_out} timed out"] if counts.timed_out else []
 
 
 def _summary(event: SweepEnded) -> list[str]:
@@ -255,14 +264,21 @@ def _summary(event: SweepEnded) -> list[str]:
     lines = [_standing(outcome.counts) + waiting]
     if event.interrupted:
         lines.append("interrupted; the same command goes on from here")
+    elif outcome.exhausted:
+        lines.append(f"stopped: {outcome.exhausted}")
     return lines + _failures(outcome)
 
 
 def _failures(outcome: Outcome) -> list[str]:
-    if not outcome.failures:
-        return []
-    lines = [f"  failed: {_failure(failure)}" for failure in outcome.failures]
-    return [*lines, "  = help: `--retry failed` runs them again; every attempt is kept"]
+    failed = [failure for failure in outcome.failures if failure.end == "failed"]
+    late = [failure for failure in outcome.failures if failure.end == "timed_out"]
+    lines = [f"  failed: {_failure(failure)}" for failure in failed]
+    if failed:
+        lines.append("  = help: `--retry failed` runs them again; every attempt is kept")
+    lines += [f"  timed out: {_failure(failure)}" for failure in late]
+    if late:
+        lines.append("  = help: raise `trial_timeout`; `--retry timeout` goes on from their checkpoints")
+    return lines
 
 
 def _failure(failure: Failure) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import typer
@@ -19,7 +20,8 @@ COLUMNS = {
     "results": "have a result",
     "resume": "from a checkpoint",
     "anew": "anew",
-    "failed": "wait for --retry",
+    "failed": "wait for --retry failed",
+    "timed_out": "wait for --retry timeout",
     "held": "not now",
     "new": "new",
 }
@@ -40,7 +42,7 @@ def run_experiment(
     extend: bool,
     as_json: bool,
 ) -> None:
-    """Run an experiment with progress on stderr; exit 1 if trials failed, 130 if interrupted."""
+    """Run an experiment with progress on stderr; exit 1 if trials failed, 3 by the budget, 130 if interrupted."""
     experiment = load(file, plugins=plugins, sets=sets)
     try:
         with Progress() as progress:
@@ -60,7 +62,7 @@ def run_experiment(
         raise typer.Exit(stopped.exit_code) from None
     for note in other_code(made.data, study.path):
         typer.echo(f"note: {note}", err=True)
-    counts = outcome.counts
+    counts, used_up = outcome.counts, outcome.exhausted
     if as_json:
         print_json(
             {
@@ -69,18 +71,21 @@ def run_experiment(
                 "complete": counts.complete,
                 "diverged": counts.diverged,
                 "failed": counts.failed,
+                "timed_out": counts.timed_out,
                 "waiting": counts.waiting,
+                "exhausted": asdict(used_up) if used_up else None,
                 "failures": [
-                    {"arm": each.arm, "seed": each.seed, "attempt": each.attempt, "error": each.error}
+                    {"arm": each.arm, "seed": each.seed, "attempt": each.attempt, "end": each.end, "error": each.error}
                     for each in outcome.failures
                 ],
             }
         )
     else:
         parts = [f"{counts.done} of {counts.planned} trials have a result"]
-        parts += [f"{number} {word}" for word in ("diverged", "failed", "waiting") if (number := getattr(counts, word))]
+        words = ("diverged", "failed", "timed_out", "waiting")
+        parts += [f"{number} {word.replace('_', ' ')}" for word in words if (number := getattr(counts, word))]
         typer.echo(", ".join(parts) + f": {study.path}")
-        typer.echo(f"next: {next_command(file, runs, waiting=counts.waiting, failed=counts.failed)}")
+        typer.echo(f"next: {next_command(file, runs, asdict(counts))}")
     if outcome.exit_code:
         raise typer.Exit(outcome.exit_code)
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ablate.cli.output import console, print_json, print_table
 from ablate.errors import InputError
 from ablate.experiment.tracing import trace
-from ablate.records.layout import StudyFolder, TrialFolder, read_json
+from ablate.records.layout import StudyFolder, read_json
+from ablate.records.locks import lock_held
 from ablate.registry import closest
 
 LOG_LINES = 20
+GAVE_UP = ("failed", "timed_out", "pruned")
+"""Ends of an attempt after which a trial does not go on by itself."""
 
 
 def show(
@@ -30,8 +34,8 @@ def show(
         return
     out = console()
     out.print(f"{arm['name']}  arm {arm['id']}" + (f", seed {trial['seed']}, trial {trial['id']}" if trial else ""))
-    if arm["aliases"]:
-        out.print(f"also: {'; '.join(arm['aliases'])}")
+    if aliases := arm.get("aliases"):
+        out.print(f"also: {'; '.join(aliases)}")
     out.print()
     rows = [[each["path"], _value(each["value"]), each["source"]] for each in told["values"]]
     print_table([("option", False), ("value", False), ("from", False)], rows)
@@ -39,7 +43,8 @@ def show(
     if trial:
         _print_end(told)
     else:
-        out.print(f"seeds: {', '.join(f'{each}: {end}' for each, end in told['ends'].items())}")
+        ends = [[str(each["seed"]), each["trial"], each["end"]] for each in told["trials"]]
+        print_table([("seed", True), ("trial", False), ("end", False)], ends)
 
 
 def _plan(what: Path, runs: Path, plugins: list[Path], sets: list[str]) -> tuple[Mapping[str, Any], StudyFolder]:
@@ -50,11 +55,31 @@ def _plan(what: Path, runs: Path, plugins: list[Path], sets: list[str]) -> tuple
     if what.is_dir():
         study = find_study(what, runs)
         return read_plan(study.path), study
+    if not plugins and not sets:
+        with suppress(InputError):  # there is no study, or not one that can be read: what follows says what is wrong
+            study = find_study(what, runs)
+            plan = read_plan(study.path)
+            if _is_of(plan, study, what):
+                return plan, study
     import ablate
     from ablate.experiment import load
 
     made = ablate.plan(load(what, plugins=plugins, sets=sets), runs=runs)
     return made.data, StudyFolder(runs / made.name)
+
+
+def _is_of(plan: Mapping[str, Any], study: StudyFolder, file: Path) -> bool:
+    """Whether a study's plan is what the file would give again, so that nothing need be built: that takes seconds."""
+    from ablate.api import changed_since
+    from ablate.experiment.reading import read
+
+    if changed_since(file, study) or not study.experiment.is_file() or "--set" in plan.get("command", "--set"):
+        return False
+    base = read(file).data.get("extends")
+    beside = [Path(plugin) for plugin in plan.get("plugins", ())] + ([file.parent / base] if base else [])
+    made = study.plan.stat().st_mtime_ns
+    same = all(path.is_file() and path.stat().st_mtime_ns < made for path in beside)
+    return same and plan.get("folder") == str(file.parent.resolve())
 
 
 def _find(plan: Mapping[str, Any], name: str, seed: int | None) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
@@ -63,14 +88,16 @@ def _find(plan: Mapping[str, Any], name: str, seed: int | None) -> tuple[Mapping
     for trial in plan["trials"]:
         if len(name) >= 4 and trial["id"].startswith(name):
             return arms[trial["arm"]], trial
-    called = {called: arm for arm in plan["arms"] for called in (*arm["aliases"], arm["name"], arm["id"])}
+    called = {called: arm for arm in plan["arms"] for called in (*arm.get("aliases", ()), arm["name"], arm["id"])}
     found = called.get(name) or next((arm for id, arm in arms.items() if len(name) >= 4 and id.startswith(name)), None)
     if found is None:
         cells = {cell["name"]: cell["why"] for cell in plan["excluded"]}
         if name in cells:
             raise InputError.one("S116", f"`{name}` is excluded: {cells[name]}")
-        near = closest(name, called)
-        help = f"did you mean `{near}`?" if near else f"the arms are {'; '.join(list(called)[:8:2])}"
+        names = [arm["name"] for arm in plan["arms"]]
+        near = closest(name, called) or next((each for each in names if "=" in name and name in each.split(", ")), None)
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        help = f"did you mean `{near}`?" if near else f"the arms are {'; '.join(names[:6])}{more}"
         raise InputError.one("S116", f"the experiment has no arm or trial `{name}`", help=help)
     if seed is None:
         return found, None
@@ -90,12 +117,14 @@ def _told(
     told = {"arm": arm["name"], "id": arm["id"], "levels": arm["levels"], "values": values}
     own = [each for each in plan["trials"] if each["arm"] == arm["id"]]
     if trial is None:
-        return told | {"ends": {str(each["seed"]): _end(study.trial(each["id"])).get("end") for each in own}}
-    return told | {"trial": trial["id"], "seed": trial["seed"], **_end(study.trial(trial["id"]))}
+        ends = [(each, _end(study, each["id"])["end"]) for each in own]
+        return told | {"trials": [{"seed": each["seed"], "trial": each["id"], "end": end} for each, end in ends]}
+    return told | {"trial": trial["id"], "seed": trial["seed"], **_end(study, trial["id"])}
 
 
-def _end(folder: TrialFolder) -> dict[str, Any]:
+def _end(study: StudyFolder, trial: str) -> dict[str, Any]:
     """How a trial stands: its end with metrics, or its last attempt's error; and the last lines of its log."""
+    folder = study.trial(trial)
     attempts = folder.attempts()
     told: dict[str, Any] = {"end": "waiting", "attempts": len(attempts)}
     if folder.result.is_file():
@@ -104,7 +133,11 @@ def _end(folder: TrialFolder) -> dict[str, Any]:
             key: record.get(key) for key in ("end", "reason", "metrics", "steps", "seconds", "peak_memory", "attempt")
         }
     elif attempts and attempts[-1].end.is_file():
-        told |= {"end": "failed", "reason": _read(attempts[-1].end).get("error")}
+        closed = _read(attempts[-1].end)
+        if closed.get("end") in GAVE_UP:
+            told |= {"end": closed["end"], "reason": closed.get("error")}
+    elif attempts and lock_held(study.lock):
+        told |= {"end": "running"}
     log = attempts[-1].log if attempts else None
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log and log.is_file() else []
     return told | {"log": lines[-LOG_LINES:]}

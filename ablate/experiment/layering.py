@@ -109,7 +109,7 @@ class _Merged:
             isinstance(ours, Mapping)
             and isinstance(theirs, Mapping)
             and (place[:-1] != WHOLE if self.place is None else place != self.place)
-            and ours.get("kind", theirs.get("kind")) == theirs.get("kind")
+            and ("kind" not in ours or "kind" not in theirs or ours["kind"] == theirs["kind"])
         )
         if not joined:
             return self._copy(self.upper, ours, place)

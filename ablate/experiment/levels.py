@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ablate.errors import Diagnostic, InputError
 from ablate.experiment.identity import canonical, spelled, text
-from ablate.experiment.paths import Place, class_at
+from ablate.experiment.paths import Place, class_at, value_at
 from ablate.experiment.problems import diagnose, in_order
 from ablate.experiment.reading import Document
 from ablate.experiment.schema import Settings
@@ -111,18 +111,57 @@ class Bench:
 
     def tree(self, levels: Iterable[Level]) -> Any:
         """The baseline with these levels, as it could stand in YAML; deeper paths are set last."""
+        levels = list(levels)
         changes = [change for level in levels if not level.same for change in level.changes.items()]
+        kept = self._kept(levels, dict(changes))
         raw: Any = self.raw
-        for path, value in sorted(changes, key=lambda change: len(change[0])):
-            if not self.dead(path, raw):
-                raw = changed(raw, path, value)
+        for path, value in sorted([*changes, *kept.items()], key=lambda change: len(change[0])):
+            owner = class_at(path[:-1], raw, self.registry) if path in kept else None
+            if not self.dead(path, raw) and (path not in kept or (owner and path[-1] in owner.model_fields)):
+                raw = changed(self._with_defaults(raw, path), path, value)
+        return raw
+
+    def _kept(self, levels: Iterable[Level], changes: Mapping[Place, Any]) -> dict[Place, Any]:
+        """What the baseline's levels say of options that another level would put back to a default of its own.
+
+        With `eps: 1e-5` in the baseline, the arm of another norm has that too, and not the default of that norm.
+        """
+        same = {path: value for level in levels if level.same for path, value in level.changes.items()}
+        inside = {
+            path: value
+            for path, value in same.items()
+            if any(len(outer) < len(path) and path[: len(outer)] == outer for outer in changes)
+        }
+        if not inside:
+            return {}
+        set_by_others = self.explicit(changes)
+        return {
+            path: value
+            for path, value in inside.items()
+            if not any(
+                place[: len(other)] == other[: len(place)]
+                for place in self.explicit({path: value})
+                for other in set_by_others
+            )
+        }
+
+    def _with_defaults(self, raw: Any, path: Place) -> Any:
+        """The tree with the components around a path spelled out where a level left them at their defaults."""
+        node = raw
+        for length, step in enumerate(path[:-1], 1):
+            if not isinstance(node, Mapping):
+                break
+            if step not in node and isinstance(found := value_at(path[:length], raw, self.registry), Mapping):
+                raw, node = changed(raw, path[:length], found), {step: found}
+            node = node.get(step)
         return raw
 
     def dead(self, path: Place, raw: Any) -> bool:
         """Whether a path leads into something that is neutral there, and so has none of its options."""
         node = raw
         for length, step in enumerate(path):
-            if length > 1 and (kind := node.get("kind") if isinstance(node, Mapping) else node) in self._neutral:
+            kind = node.get("kind") if isinstance(node, Mapping) else node
+            if length > 1 and isinstance(kind, str) and kind in self._neutral:
                 owner = class_at(path[:length], raw, self.registry)
                 if owner and issubclass(owner, Component) and owner.neutral == kind and step not in owner.model_fields:
                     return True
@@ -186,6 +225,6 @@ def setup_key(setup: Setup) -> str:
 def changed(raw: Any, path: Place, value: Any) -> Any:
     """A copy of the tree with the value at ``path`` replaced; a component given by its name becomes a mapping."""
     head, *rest = path
-    tree = {"kind": raw} if isinstance(raw, str) else dict(raw or {})
+    tree = {"kind": raw} if isinstance(raw, str) else dict(raw) if isinstance(raw, Mapping) else {}
     tree[str(head)] = changed(tree.get(str(head)), tuple(rest), value) if rest else value
     return tree

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,11 +50,26 @@ class Experiment:
             InputError: everything that is wrong with it; places are those in :meth:`to_yaml`'s text.
             RefusedError: the design is too large.
         """
-        return validate(parse(dump(spelled(values)), "experiment"), Path(folder), plugins=plugins)
+        try:
+            text = dump(spelled(values))
+        except (TypeError, ValueError, RecursionError):
+            raise InputError.one("S103", _unwritten(values), help="give what YAML can hold") from None
+        document = parse(text, "experiment")
+        if "extends" in document.data:
+            help = "give all values here, or load a file"
+            problem = document.diagnose("S114", "only a file can extend another", ("extends",), key=True, help=help)
+            raise InputError([problem])
+        return validate(document, Path(folder), plugins=plugins)
 
     def to_yaml(self) -> str:
-        """The experiment as one file, with what it extends and what the command line set."""
-        return dump({key: value for key, value in self.document.data.items() if key != "extends"})
+        """The experiment as one file for its folder, with what it extends and what the command line set."""
+        data = {key: value for key, value in self.document.data.items() if key != "extends"}
+        if self.settings.plugins:
+            data["plugins"] = [
+                path if self.document.home(place) is self.document else _relative(found, self.folder)
+                for place, path, found in _plugins(self.document, self.folder)
+            ]
+        return dump(data)
 
     @property
     def command(self) -> str:
@@ -122,20 +138,44 @@ def validate(
 
 def _add_plugins(document: Document, folder: Path, registry: Registry) -> None:
     """Bring in the files that the experiment names; a wrong type is left to validation."""
-    named = document.data.get("plugins")
     problems = []
-    for index, plugin in enumerate(named if isinstance(named, list) else []):
-        if isinstance(plugin, str):
-            home = document.home(("plugins", index))
-            try:
-                registry.add_file((folder if home is document else Path(home.file).parent) / plugin, plugin)
-            except InputError as error:
-                problems += [
-                    document.diagnose(each.code, each.message, ("plugins", index), help=each.help)
-                    for each in error.diagnostics
-                ]
+    for place, plugin, path in _plugins(document, folder):
+        try:
+            registry.add_file(path, plugin)
+        except InputError as error:
+            problems += [
+                document.diagnose(each.code, each.message, place, help=each.help) for each in error.diagnostics
+            ]
     if problems:
         raise InputError(problems)
+
+
+def _plugins(document: Document, folder: Path) -> Iterator[tuple[Place, str, Path]]:
+    """The plugin files that are named: where, how, and which; a path is relative to the file that names it."""
+    named = document.data.get("plugins")
+    for index, plugin in enumerate(named if isinstance(named, list) else []):
+        if isinstance(plugin, str):
+            place: Place = ("plugins", index)
+            home = document.home(place)
+            yield place, plugin, (folder if home is document else Path(home.file).parent) / plugin
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def _unwritten(value: Any, name: str = "") -> str:
+    """What of a value no YAML can hold."""
+    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inside:
+        try:
+            dump({key if isinstance(value, Mapping) else "item": spelled(item)})
+        except RecursionError:
+            return "a value is inside of itself"
+        except (TypeError, ValueError) as error:
+            within = f"{name}.{key}" if name else str(key)
+            return _unwritten(item, within) if isinstance(item, Mapping | list) and item else f"`{within}`: {error}"
+    return f"`{name}` cannot be written as YAML" if name else "these values cannot be written as YAML"
 
 
 def _check_metrics(experiment: Experiment) -> None:

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"B": 1, **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)},
           **{f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)}}  # fmt: skip
-_NUMBER = r"(\d{1,12}(?:\.\d{1,12})?)\s*"
+_NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*"
 DURATION = rf"^(?:{_NUMBER}[smhd]\s*)+$"
 SIZE = rf"^{_NUMBER}(?:{'|'.join(_BYTES)})$"
 PERCENT = rf"^{_NUMBER}%$"

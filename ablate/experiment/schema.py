@@ -140,7 +140,12 @@ class Settings(Options):
     @classmethod
     def _plain_names(cls, factors: dict[str, Factor]) -> dict[str, Factor]:
         for name in factors:
-            if not name.isprintable() or not 0 < len(name) <= 100 or any(sign in name for sign in "=,"):
+            if (
+                not name.isprintable()
+                or name != name.strip()
+                or not 0 < len(name) <= 100
+                or any(sign in name for sign in "=,")
+            ):
                 shown = ascii(name[:40])[1:-1]
                 raise ValueError(
                     f"a factor cannot be called `{shown}`: no `=`, no comma, nothing that cannot be seen, and 1 to "

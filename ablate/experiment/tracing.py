@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+SECTIONS = ("model", "task", "training", "budget", "diverged")
+
 
 @dataclass(frozen=True)
 class Traced:
@@ -23,7 +25,14 @@ def trace(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> list[Traced]:
     sets = [entry for level in _chosen(plan, arm) for entry in level]
     values = {**_leaves("", arm["config"]), "budget.steps": arm.get("steps", plan["budget"]["steps"])}
     values |= _leaves("diverged", plan["diverged"])
-    return [Traced(path, value, _source(path, arm, sets, written)) for path, value in values.items()]
+    return [Traced(path, values[path], _source(path, arm, sets, written)) for path in sorted(values, key=_rank)]
+
+
+def _rank(path: str) -> tuple[int, list[tuple[bool, str]]]:
+    """One order for what a plan says and what its file on disk does: a component's kind before its options."""
+    parts = path.split(".")
+    section = SECTIONS.index(parts[0]) if parts[0] in SECTIONS else len(SECTIONS)
+    return section, [(part != "kind", part) for part in parts]
 
 
 def _chosen(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
@@ -13,7 +13,7 @@ from ablate.experiment.settings import Setup
 from ablate.model.parameters import named_parameters
 from ablate.planning.counting import Cost, cost_of
 from ablate.planning.shape import Shape
-from ablate.slots import Task
+from ablate.slots import Parameter, Task
 
 T = TypeVar("T")
 
@@ -32,6 +32,9 @@ class Ledger:
     """All parameters; a shared one counts once."""
     non_embedding: int
     """Without the token embedding, the position table and the output's matrix."""
+    parts: Mapping[str, int]
+    """Parameters by part: those of all blocks under the sublayer's name (``mixer``, ``feed_forward``), the others under
+    their own (``embed``, ``head``)."""
     flops: int
     """Floating-point operations of one training step, forward and backward: matrix products and convolutions as
     torch's counter sees them, and what components declare."""
@@ -62,17 +65,22 @@ def parameter_count(setup: Setup, context: int, vocabulary: int) -> int:
         ImpossibleError: a component cannot work here; says why.
         Exception: whatever the code of a component raises.
     """
-    return sum(size for _, size in _sizes(Shape(setup.model, context, vocabulary)))
+    return sum(size for _, _, size in _sizes(Shape(setup.model, context, vocabulary)))
 
 
 @cache
-def _sizes(shape: Shape) -> tuple[tuple[str, int], ...]:
-    """The role and the size of every parameter."""
+def _sizes(shape: Shape) -> tuple[tuple[str, str, int], ...]:
+    """The part, the role and the size of every parameter."""
     return _without_values(lambda: _measured(shape.on_meta()), lambda: _measured(shape.on_cpu()))
 
 
-def _measured(network: nn.Module) -> tuple[tuple[str, int], ...]:
-    return tuple((parameter.role, value.numel()) for parameter, value in named_parameters(network))
+def _measured(network: nn.Module) -> tuple[tuple[str, str, int], ...]:
+    return tuple((_part(parameter), parameter.role, value.numel()) for parameter, value in named_parameters(network))
+
+
+def _part(parameter: Parameter) -> str:
+    steps = parameter.name.split(".")
+    return steps[2] if parameter.layer is not None and len(steps) > 2 else steps[0]
 
 
 @cache
@@ -86,11 +94,15 @@ def _ledger(shape: Shape, task: Task, batch: int) -> Ledger:
     def on_meta() -> Cost:
         return cost_of(shape.on_meta(), task, tokens, shape.vocabulary)
 
-    parameters = sum(size for _, size in sizes)
+    parameters = sum(size for _, _, size in sizes)
+    parts: dict[str, int] = {}
+    for part, _, size in sizes:
+        parts[part] = parts.get(part, 0) + size
     cost = on_meta() if parameters > LARGEST else _without_values(on_meta, on_cpu)
     return Ledger(
         parameters=parameters,
-        non_embedding=sum(size for role, size in sizes if role not in TABLES),
+        non_embedding=sum(size for _, role, size in sizes if role not in TABLES),
+        parts=parts,
         flops=cost.flops,
         tokens=batch * shape.context,
         activations=cost.activations,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from ablate.experiment.vetting import STEPS
 from ablate.planning.ledger import ledger, parameter_count
 from ablate.planning.solving import Insensitive, solve
 from ablate.registry import Registry
-from ablate.slots import Data
+from ablate.slots import Data, ImpossibleError
 
 WORDS = {"params": "parameters", "train_flops": "training FLOPs"}
 
@@ -50,7 +50,7 @@ class Candidate:
         try:
             setup = Setup.model_validate(raw, context={"registry": registry})
         except ValidationError as error:
-            raise ValueError(str(error)) from error
+            raise ValueError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
         return replace(self, setup=setup, matched={**self.matched, adjust: value})
 
     def value(self, adjust: str, registry: Registry) -> Any:
@@ -76,15 +76,29 @@ def match(arm: Candidate, what: str, target: Target, baseline: Candidate, regist
     off = f"{WORDS[what]} are {own:,} where the baseline's are {wanted:,} ({100 * (own / wanted - 1):+.1f}%)"
     if start is MISSING or start is None:
         raise UnmatchedError(f"it has no `{target.adjust}` to adjust, and its {off}")
-    count: Callable[[int | float], int] = lambda value: arm.at(target.adjust, value, registry).count(what)  # noqa: E731
+    allowed: set[int | float] = set()
+    refusals: list[str] = []
+
+    def count(value: int | float) -> int:
+        try:
+            counted = arm.at(target.adjust, value, registry).count(what)
+        except (ValueError, ImpossibleError) as error:
+            refusals.append(str(error))
+            raise
+        allowed.add(value)
+        return counted
+
     try:
         solution = solve(count, start, wanted, within=target.within, multiple_of=target.multiple_of)
     except Insensitive:
         raise UnmatchedError(f"`{target.adjust}` changes nothing, and its {off}") from None
+    if solution.error > target.within and refusals and allowed == {start}:
+        raise UnmatchedError(f"`{target.adjust}` takes no other value here ({refusals[0]}), and its {off}")
     if solution.error > target.within:
-        off = f"{100 * (solution.count / wanted - 1):+.2g}% off the baseline's {wanted:,}"
         nearest = f"`{target.adjust}: {solution.value}` with {solution.count:,} {WORDS[what]}"
-        raise UnmatchedError(f"nearest is {nearest}, {off}; `within` is {100 * target.within:g}%")
+        raise UnmatchedError(
+            f"nearest is {nearest}, {_off(solution.count, wanted)} {wanted:,}; `within` is {100 * target.within:g}%"
+        )
     return arm.at(target.adjust, solution.value, registry)
 
 
@@ -97,4 +111,8 @@ def check(arm: Candidate, what: str, target: Target, baseline: Candidate) -> Non
     wanted, own = baseline.count(what), arm.count(what)
     if abs(own - wanted) > target.within * wanted:
         solved = " and ".join(f"`{path}: {value}`" for path, value in arm.matched.items())
-        raise UnmatchedError(f"with {solved} its {WORDS[what]} are {100 * (own / wanted - 1):+.2g}% off the baseline's")
+        raise UnmatchedError(f"with {solved} its {WORDS[what]} are {_off(own, wanted)}")
+
+
+def _off(count: int, wanted: int) -> str:
+    return f"{abs(100 * (count / wanted - 1)):.2g}% {'below' if count < wanted else 'above'} the baseline's"

@@ -167,7 +167,11 @@ class _Resolving:
             "config": candidate.setup.model_dump(mode="json"),
             "steps": candidate.steps,
             "matched": dict(candidate.matched),
-            "parameters": {"total": counted.parameters, "non_embedding": counted.non_embedding},
+            "parameters": {
+                "total": counted.parameters,
+                "non_embedding": counted.non_embedding,
+                "parts": dict(counted.parts),
+            },
             "flops": counted.flops,
             "tokens": counted.tokens,
             "activations": counted.activations,

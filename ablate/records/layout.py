@@ -58,7 +58,7 @@ class AttemptFolder:
 
     @property
     def checkpoint_step(self) -> Path:
-        """Which step the checkpoint has reached."""
+        """How far the checkpoint has come: its step, and the seconds of training in it."""
         return self.path / "checkpoint.json"
 
     @property

@@ -109,7 +109,7 @@ _ARM = _fields(
         "config": _fields(
             {"model": _values(_anything), "task": _fields({}, path=_maybe(_text)), "training": _TRAINING}
         ),
-        "parameters": _fields({"total": _whole}, non_embedding=_whole),
+        "parameters": _fields({"total": _whole}, non_embedding=_whole, parts=_values(_whole)),
         "flops": _number,
         "tokens": _whole,
     },

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ablate.analysis.comparability import not_matched
 from ablate.analysis.verdict import Verdict
 from ablate.records.frames import spelled
 from ablate.reporting.effects import TONES, rows_of, text_of
@@ -27,6 +28,8 @@ class Sentence:
     before: str
     after: str
     tone: str
+    badge: str = ""
+    """What the arm has more or less of than the baseline, where sizes are not matched."""
 
 
 def shown(sentences: Sequence[Sentence]) -> int:
@@ -36,15 +39,22 @@ def shown(sentences: Sequence[Sentence]) -> int:
 
 def sentences(study: Study, *kinds: str) -> list[Sentence]:
     """The verdicts of these kinds as sentences, worst first."""
-    return [_sentence(verdict) for verdict in study.results.verdicts() if verdict.kind in kinds]
+    return [_sentence(verdict, _badge(study, verdict)) for verdict in study.results.verdicts() if verdict.kind in kinds]
 
 
-def _sentence(verdict: Verdict) -> Sentence:
+def _badge(study: Study, verdict: Verdict) -> str:
+    if verdict.arm not in study.effects.index:
+        return ""
+    row: Any = study.effects.loc[verdict.arm]
+    return not_matched(float(row["parameters_delta"]), float(row["flops_delta"])).split(" and ")[0]
+
+
+def _sentence(verdict: Verdict, badge: str) -> Sentence:
     name, text = plain(verdict.name), plain(verdict.sentence)
     before, found, after = text.partition(name)
     if not found:
         name, before, after = "", text, ""
-    return Sentence(name, before, after, TONES[verdict.word])
+    return Sentence(name, before, after, TONES[verdict.word], badge)
 
 
 def forest_caption(study: Study, rows: Sequence[Row]) -> str:

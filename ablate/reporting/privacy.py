@@ -56,7 +56,9 @@ def tail(text: str, lines: int = 25, width: int = 300) -> str:
 
 
 def _cut(path: str) -> str:
-    parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part != "/"]
+    parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part.strip("/")]
+    if not parts:  # slashes alone
+        return path
     for index in range(len(parts) - 1, -1, -1):
         if parts[index] in ANCHORS and index < len(parts) - 1:
             return "/".join(parts[index:])

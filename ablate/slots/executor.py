@@ -45,7 +45,8 @@ class Ended:
 
     trial: str
     end: str
-    """``complete``, ``diverged``, ``failed``, ``interrupted`` (by a checkpoint), or ``lost`` with its worker."""
+    """``complete``, ``diverged``, ``failed``, ``timed_out`` or ``interrupted`` (both by a checkpoint), or ``lost`` with
+    its worker."""
     error: str | None = None
     """One line: the exception of a failure, or what the worker died of."""
 

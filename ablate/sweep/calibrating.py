@@ -13,6 +13,8 @@ from ablate.slots import Executor, Pool
 from ablate.sweep.driver import sweep
 
 STEPS = 20
+UNLIMITED = dict.fromkeys(("gpu_hours", "wall", "trial_timeout", "disk"))
+"""No limit of the budget: what is measured is not to be cut short."""
 
 
 def calibrate(plan: Mapping[str, Any], executor: Executor | Pool) -> dict[str, Measured]:
@@ -29,7 +31,7 @@ def calibrate(plan: Mapping[str, Any], executor: Executor | Pool) -> dict[str, M
         "arms": [{**arm, "steps": STEPS} for arm in arms.values()],
         "trials": [{"id": shape, "arm": arm["id"], "seed": plan["seeds"][0]} for shape, arm in arms.items()],
         "excluded": [],
-        "budget": {**plan["budget"], "steps": STEPS, "evaluations": 1},
+        "budget": {**plan["budget"], **UNLIMITED, "steps": STEPS, "evaluations": 1},
         "probes": {"every": STEPS, "use": []},
     }
     with TemporaryDirectory(prefix="ablate-calibrate-") as folder:

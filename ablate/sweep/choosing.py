@@ -15,8 +15,8 @@ Only = str | Sequence[str] | Mapping[str, Any]
 Seeds = str | Iterable[int]
 """Seeds: numbers, or a text as ``0-2`` (both ends count) or ``0,3,5``."""
 
-RETRIES = ("failed",)
-"""Ends that can be run again."""
+RETRIES = {"failed": "failed", "timeout": "timed_out"}
+"""What can be run again, as it is asked for, with the end that is meant."""
 NAMED = 10
 """How many of what exists a message names."""
 
@@ -40,15 +40,15 @@ def choose(plan: Mapping[str, Any], only: Only = (), seeds: Seeds | None = None)
 
 
 def retried(retry: str | Iterable[str]) -> frozenset[str]:
-    """The ends that are to be run again, from one word or several.
+    """The ends that are to be run again, from one word of :data:`RETRIES` or several.
 
     Raises:
         InputError: no trial ends like that, or what does so is never run again (S115).
     """
     words = frozenset([retry] if isinstance(retry, str) else retry)
     for word in sorted(words.difference(RETRIES), key=str):
-        _refuse(f"nothing that ends as `{word}` can be run again", _did_you_mean(str(word), RETRIES, "there is"))
-    return words
+        _refuse(f"nothing that ends as `{word}` can be run again", _did_you_mean(str(word), RETRIES, "there are"))
+    return frozenset(RETRIES[word] for word in words)
 
 
 # --- arms -----------------------------------------------------------------------------------------------------------

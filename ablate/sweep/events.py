@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ablate.records.usage import Use
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -16,6 +18,7 @@ class Counts:
     failed: int
     running: int
     waiting: int
+    timed_out: int = 0
 
     @property
     def done(self) -> int:
@@ -38,6 +41,8 @@ class Failure:
     """What the attempt printed, whole."""
     log_tail: tuple[str, ...]
     """The last lines of it."""
+    end: str = "failed"
+    """``failed`` or ``timed_out``."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,14 @@ class Outcome:
 
     counts: Counts
     failures: tuple[Failure, ...]
-    """All failed trials of the plan, those of earlier runs too."""
+    """All trials of the plan that failed or timed out, those of earlier runs too."""
+    exhausted: Use | None = None
+    """The limit of the budget that ended the sweep before it was through."""
 
     @property
     def exit_code(self) -> int:
-        """0, or 1 if trials failed; a diverged trial is a result."""
-        return 1 if self.failures else 0
+        """0; 3 if the budget was used up, else 1 if trials failed or timed out; a diverged trial is a result."""
+        return 3 if self.exhausted else 1 if self.failures else 0
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,7 @@ class TrialProgress:
 
 @dataclass(frozen=True)
 class TrialEnded:
-    """A trial has ended: ``complete`` or ``diverged`` for good, ``failed`` until it is retried."""
+    """A trial has ended: ``complete`` or ``diverged`` for good, ``failed`` or ``timed_out`` until it is retried."""
 
     trial: str
     arm: str
@@ -113,7 +120,7 @@ class TrialEnded:
     value: float | None
     """The objective's value of a complete trial."""
     reason: str | None
-    """Why it diverged or failed, in one line."""
+    """Why it diverged, failed or timed out, in one line."""
     seconds: float
     """Since it was handed out."""
     failure: Failure | None = None
@@ -135,9 +142,12 @@ class WorkerLost:
 
 @dataclass(frozen=True)
 class Stopping:
-    """A signal came: running trials write a checkpoint, and then the sweep ends."""
+    """A signal came, or the budget is used up: running trials write a checkpoint, and then the sweep ends."""
 
-    signal: str
+    signal: str | None
+    """The signal's name."""
+    exhausted: Use | None = None
+    """The limit that is reached."""
 
 
 @dataclass(frozen=True)

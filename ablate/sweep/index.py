@@ -25,6 +25,8 @@ from ablate.sweep.worker import one_line
 
 WORST = 1e9
 """What a diverged trial is told as, with the sign that is bad: finite, since infinity breaks samplers and plots."""
+GAVE_UP = ("failed", "timed_out")
+"""Ends of an attempt that is missing data, and no result."""
 PATIENCE = 60.0
 """Seconds to wait for another program, as a dashboard, that writes to the file."""
 
@@ -65,6 +67,8 @@ class FailedAttempt:
     error: str
     last: bool
     """Whether the trial has no later attempt, and so waits for a retry."""
+    end: str = "failed"
+    """``failed`` or ``timed_out``."""
 
 
 @dataclass
@@ -122,9 +126,10 @@ class Index:
             known = trials.get(attempt.label.trial, [])
             if not any(_is_fail_of(entry, attempt.attempt) for entry in known):
                 if told:
-                    difference = f"failed in attempt {attempt.attempt}, unknown to the index"
+                    how = attempt.end.replace("_", " ")
+                    difference = f"{how} in attempt {attempt.attempt}, unknown to the index"
                     self.differences.append((attempt.label.trial, difference))
-                self.failed(attempt.label, attempt.attempt, attempt.error)
+                self.failed(attempt.label, attempt.attempt, attempt.error, attempt.end)
 
     def runs(self, label: Label, attempt: int) -> None:
         """A slot has taken the trial."""
@@ -150,15 +155,15 @@ class Index:
             self._note(entry.id, end=end)
             self._storage.set_trial_state_values(entry.id, TrialState.COMPLETE, [value])
 
-    def failed(self, label: Label, attempt: int, error: str) -> None:
-        """The trial has failed for good, or until it is retried as a new Optuna trial."""
+    def failed(self, label: Label, attempt: int, error: str, end: str = "failed") -> None:
+        """The trial has failed or timed out for good, or until it is retried as a new Optuna trial."""
         entry = self._open.pop(label.trial, None)
         if entry is None:
-            attributes = label.attributes(attempt) | {"end": "failed", "reason": error}
+            attributes = label.attributes(attempt) | {"end": end, "reason": error}
             self._add(TrialState.FAIL, attributes)
         else:
             self._note_attempt(entry, attempt)
-            self._finish(entry.id, TrialState.FAIL, "failed", error)
+            self._finish(entry.id, TrialState.FAIL, end, error)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -270,7 +275,7 @@ class Index:
 
 def _is_fail_of(entry: FrozenTrial, attempt: int) -> bool:
     noted = entry.user_attrs
-    return entry.state == TrialState.FAIL and (noted.get("end"), noted.get("attempt")) == ("failed", attempt)
+    return entry.state == TrialState.FAIL and noted.get("end") in GAVE_UP and noted.get("attempt") == attempt
 
 
 @contextlib.contextmanager

@@ -51,6 +51,7 @@ class Configs:
                 "checkpoint_seconds": plan["budget"].get("checkpoint_seconds", CHECKPOINT_SECONDS),
                 "probes": plan["probes"],
                 "objective": plan["objective"]["metric"],
+                **({"trial_timeout": timeout} if (timeout := plan["budget"].get("trial_timeout")) else {}),
                 **({"loggers": plan["loggers"]} if plan.get("loggers") else {}),
             },
             "components": arm.get("components", plan["components"]),

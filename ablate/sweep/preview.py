@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ablate.records.layout import StudyFolder, TrialFolder
+from ablate.records.usage import uses
 from ablate.sweep.changes import orphans, planned_before, refusal_of
 from ablate.sweep.choosing import Only, Seeds, choose, retried
 from ablate.sweep.lock import refusal
-from ablate.sweep.survey import Survey, survey
+from ablate.sweep.survey import survey
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Tally:
     """Would run from the first step."""
     failed: int = 0
     """Have failed, and wait for ``--retry failed``."""
+    timed_out: int = 0
+    """Have timed out, and wait for ``--retry timeout``."""
     held: int = 0
     """Are not to be started by this call: ``only``, ``seeds`` or ``limit`` leaves them waiting."""
     new: int = 0
@@ -33,7 +36,7 @@ class Tally:
     @property
     def planned(self) -> int:
         """All of the plan's trials."""
-        return self.results + self.resume + self.anew + self.failed + self.held
+        return self.results + self.resume + self.anew + self.failed + self.timed_out + self.held
 
     @property
     def to_run(self) -> int:
@@ -79,37 +82,16 @@ def preview(
     found = survey(study, mend=False)
     before = planned_before(study).keys()
     tallies = {arm["id"]: Tally() for arm in plan["arms"]}
-    for trial, kind in _kinds(study, plan, found, chosen, retry, limit):
-        one = Tally(**{kind: 1}, new=0 if trial["id"] in before else 1)
-        tallies[trial["arm"]] += one
+    arm_of = {trial["id"]: trial["arm"] for trial in plan["trials"]}
+    for id, fate in found.fates(arm_of, chosen, retry, limit):
+        kind = _kind(study.trial(id)) if fate == "run" else "results" if fate == "sealed" else fate
+        tallies[arm_of[id]] += Tally(**{kind: 1}, new=0 if id in before else 1)
     arms = tuple((arm["id"], arm["name"], tallies[arm["id"]]) for arm in plan["arms"])
     refused = refusal(study) or (None if extend else refusal_of(study, orphans(study, plan)))
-    return Preview(study, arms, refused)
+    seen = Preview(study, arms, refused)
+    used_up = next((use for use in uses(study, plan["budget"]) if use.reached), None)
+    return replace(seen, refusal=f"refused: {used_up}") if used_up and not refused and seen.total.to_run else seen
 
 
-def _kinds(
-    study: StudyFolder,
-    plan: Mapping[str, Any],
-    found: Survey,
-    chosen: frozenset[str],
-    retry: frozenset[str],
-    limit: int | None,
-) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Each trial with what would become of it, in the order in which they would be started."""
-    failed = found.waiting_for_retry()
-    left = limit
-    for trial in plan["trials"]:
-        id = trial["id"]
-        if id in found.records:
-            yield trial, "results"
-        elif id in failed and ("failed" not in retry or id not in chosen):
-            yield trial, "failed"
-        elif id not in chosen or left == 0:
-            yield trial, "held"
-        else:
-            left = left - 1 if left is not None else None
-            yield trial, "resume" if _has_checkpoint(study.trial(id)) else "anew"
-
-
-def _has_checkpoint(folder: TrialFolder) -> bool:
-    return any(attempt.checkpoint.exists() for attempt in folder.attempts())
+def _kind(folder: TrialFolder) -> str:
+    return "resume" if any(attempt.checkpoint.exists() for attempt in folder.attempts()) else "anew"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ablate.records.layout import AttemptFolder, StudyFolder, TrialFolder, read_json
 from ablate.records.shapes import label_fault, record_fault
-from ablate.sweep.index import FailedAttempt, Label, Record
+from ablate.sweep.events import Failure
+from ablate.sweep.index import GAVE_UP, FailedAttempt, Label, Record
 
 ENDS = ("complete", "diverged")
 LOG_LINES = 20
@@ -18,7 +19,7 @@ LOG_LINES = 20
 
 @dataclass(frozen=True)
 class Survey:
-    """Every sealed record and every failed attempt of a study, planned now or not."""
+    """Every sealed record and every attempt of a study that failed or timed out, planned now or not."""
 
     records: Mapping[str, Record]
     failed: tuple[FailedAttempt, ...]
@@ -26,12 +27,33 @@ class Survey:
     """Trials whose record could not be read; it was set aside, and they run again."""
 
     def waiting_for_retry(self) -> dict[str, FailedAttempt]:
-        """The trials whose last attempt failed, and that attempt."""
+        """The trials whose last attempt failed or timed out, and that attempt."""
         return {
             attempt.label.trial: attempt
             for attempt in self.failed
             if attempt.last and attempt.label.trial not in self.records
         }
+
+    def fates(
+        self, planned: Iterable[str], chosen: Collection[str], retry: Collection[str], limit: int | None
+    ) -> Iterator[tuple[str, str]]:
+        """What a call does with each planned trial, in the order in which it starts them.
+
+        Gives the trial's identity with ``sealed`` (it has its result), ``run``, ``held`` (it waits, and is not to be
+        started), or how it ended that is not to be run again: ``failed`` or ``timed_out``.
+        """
+        gave_up = self.waiting_for_retry()
+        left = limit
+        for trial in planned:
+            if trial in self.records:
+                yield trial, "sealed"
+            elif trial in gave_up and (gave_up[trial].end not in retry or trial not in chosen):
+                yield trial, gave_up[trial].end
+            elif trial not in chosen or left == 0:
+                yield trial, "held"
+            else:
+                left = None if left is None else left - 1
+                yield trial, "run"
 
 
 def survey(study: StudyFolder, *, mend: bool = True) -> Survey:
@@ -49,11 +71,22 @@ def survey(study: StudyFolder, *, mend: bool = True) -> Survey:
             damaged.append(folder.id)
         attempts = folder.attempts()
         for attempt in attempts:
-            error = _error(attempt)
-            label = _label(folder) if error is not None else None
-            if error is not None and label is not None:
-                failed.append(FailedAttempt(label, attempt.number, error, last=attempt == attempts[-1]))
+            if attempt.end.exists() and (label := _label(folder)):
+                end, error = how_it_ended(attempt)
+                failed.append(FailedAttempt(label, attempt.number, error, attempt == attempts[-1], end))
     return Survey(records, tuple(failed), tuple(damaged))
+
+
+def how_it_ended(attempt: AttemptFolder) -> tuple[str, str]:
+    """The end that an attempt without a result has sealed, ``failed`` or ``timed_out``, and why in one line."""
+    sealed = _object(attempt.end)
+    end = sealed.get("end")
+    return end if end in GAVE_UP else "failed", str(sealed.get("error", "its end.json cannot be read"))
+
+
+def failure(label: Label, attempt: AttemptFolder, end: str, error: str) -> Failure:
+    """What is known of an attempt that gave no result."""
+    return Failure(label.trial, label.arm_name, label.seed, attempt.number, error, attempt.log, log_tail(attempt), end)
 
 
 def log_tail(attempt: AttemptFolder) -> tuple[str, ...]:
@@ -75,12 +108,6 @@ def _record(folder: TrialFolder) -> Record | None:
 def _label(folder: TrialFolder) -> Label | None:
     config = _object(folder.config)
     return None if label_fault(config) else Label.of(config)
-
-
-def _error(attempt: AttemptFolder) -> str | None:
-    if not attempt.end.exists():
-        return None
-    return str(_object(attempt.end).get("error", "its end.json cannot be read"))
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -115,10 +115,11 @@ class Worker:
             on_progress=on_progress,
             should_stop=self._should_stop,
         )
-        if end not in ("complete", "diverged", "interrupted"):
+        if end not in ("complete", "diverged", "timed_out", "interrupted"):
             raise RuntimeError(f"{job.trainer} said that the trial's end is {end!r}")
-        if end != "interrupted" and not folder.result.exists():
-            raise RuntimeError(f"{job.trainer} said {end!r} and sealed no result")
+        sealed = folder.attempt(job.attempt).end if end == "timed_out" else folder.result
+        if end != "interrupted" and not sealed.exists():
+            raise RuntimeError(f"{job.trainer} said {end!r} and sealed no {'end' if end == 'timed_out' else 'result'}")
         return end
 
     def _advance(self, report: Advanced) -> None:

@@ -19,7 +19,7 @@ def save(attempt: AttemptFolder, state: dict[str, Any]) -> None:
     """Replace the attempt's checkpoint, durably."""
     with replacing(attempt.checkpoint) as temporary:
         torch.save({"format": FORMAT, **state}, temporary)
-    note_step(attempt, state["done"])
+    note_step(attempt, state["done"], state.get("history", {}).get("seconds"))
 
 
 def newest(folder: TrialFolder) -> dict[str, Any] | None:

@@ -30,6 +30,8 @@ class Job:
     checkpoint_seconds: float
     probes: Probes
     loggers: Sequence[Logger] = ()
+    trial_timeout: float | None = None
+    """Seconds that the trial may train, over all attempts."""
 
     @classmethod
     def read(cls, folder: TrialFolder, registry: Registry) -> Job:
@@ -47,6 +49,7 @@ class Job:
             checkpoint_seconds=observe["checkpoint_seconds"],
             probes=Probes.model_validate(observe["probes"], context=context),
             loggers=_LOGGERS.validate_python(observe.get("loggers", []), context=context),
+            trial_timeout=observe.get("trial_timeout"),
         )
 
     @property

@@ -160,7 +160,12 @@ class TrialModule(pl.LightningModule):
 
     def stop_clock(self) -> None:
         """Note how long training has taken until now."""
-        self.history.seconds = time.perf_counter() - self._started
+        self.history.seconds = self.seconds
+
+    @property
+    def seconds(self) -> float:
+        """How long training has taken until now, over all attempts."""
+        return time.perf_counter() - self._started
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on after the step that was just done.

@@ -68,7 +68,8 @@ def train(
         should_stop: asked after every step; when it says yes, a checkpoint is written and the trial left.
 
     Returns:
-        ``complete`` or ``diverged``, with the record sealed; or ``interrupted``.
+        ``complete`` or ``diverged``, with the record sealed; ``timed_out``, with the attempt's end sealed; or
+        ``interrupted``.
 
     Raises:
         InputError: the task does not give the metrics that it names.
@@ -89,8 +90,8 @@ def train(
             watch = _Watch(module, place, job, data, on_progress, should_stop, loggers)
             module.between_steps = watch
             _fit(module, job, data, device)
-        if watch.interrupted:
-            return "interrupted"
+        if watch.left:
+            return watch.left
     record = _record(job, module, data)
     series = _write_series(place, module)
     record |= {
@@ -106,7 +107,7 @@ def train(
 
 
 class _Watch:
-    """What happens after each step beside training: checkpoints, news, loggers, and being asked to stop."""
+    """What happens after each step beside training: checkpoints, news, loggers, being asked to stop, and timing out."""
 
     def __init__(
         self,
@@ -118,10 +119,12 @@ class _Watch:
         should_stop: Callable[[], bool],
         loggers: Loggers,
     ) -> None:
-        self.interrupted = False
+        self.left: str | None = None
+        """``interrupted`` or ``timed_out``, once the trial has been left before its end."""
         self._module = module
         self._place = place
         self._every = job.checkpoint_seconds
+        self._timeout = job.trial_timeout
         self._tokens = job.setup.training.batch * data.context
         self._on_progress = on_progress
         self._should_stop = should_stop
@@ -133,9 +136,10 @@ class _Watch:
         module, now = self._module, time.perf_counter()
         over = module.done == module.steps or module.divergence is not None
         if not over and self._should_stop():
-            checkpoints.save(self._place, module.state())
-            self.interrupted = True
-            module.trainer.should_stop = True
+            self._leave("interrupted")
+        elif not over and self._timeout is not None and module.seconds >= self._timeout:
+            self._leave("timed_out")
+            seal(self._place.end, {"end": "timed_out", "error": self._late(), "at": _instant(datetime.now(UTC))})
         elif not over and now - self._saved >= self._every:
             checkpoints.save(self._place, module.state())
             self._saved = time.perf_counter()
@@ -145,6 +149,17 @@ class _Watch:
             losses = module.history.losses
             self._on_progress(module.done, module.steps, losses[-1] if losses else math.nan, speed)
         self._loggers()
+
+    def _leave(self, how: str) -> None:
+        """Write a checkpoint and end training after this step."""
+        checkpoints.save(self._place, self._module.state())
+        self._module.trainer.should_stop = True
+        self.left = how
+
+    def _late(self) -> str:
+        module = self._module
+        took = f"{module.history.seconds:,.1f} s of training, and `trial_timeout` is {self._timeout:,g} s"
+        return f"at step {module.done} of {module.steps} after {took}"
 
 
 def _module(job: Job, data: Data, registry: Registry) -> TrialModule:

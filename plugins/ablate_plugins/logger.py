@@ -7,8 +7,9 @@ command line the imports of training.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -86,10 +87,25 @@ class MLflow(Logger):
         import mlflow  # noqa: PLC0415
         from pytorch_lightning.loggers import MLFlowLogger  # noqa: PLC0415
 
-        logger = MLFlowLogger(
-            self.experiment, run_name=name, tracking_uri=self.tracking_uri or mlflow.get_tracking_uri()
-        )
-        # Of workers that start together one creates the experiment, and the others fail to; a second look finds it.
-        with contextlib.suppress(Exception):
+        # The first look makes the experiment, and a local file with all its tables: workers that start together would
+        # all make them, and fail.
+        with _one_at_a_time(folder.parent.parent):
+            logger = MLFlowLogger(
+                self.experiment, run_name=name, tracking_uri=self.tracking_uri or mlflow.get_tracking_uri()
+            )
             _ = logger.experiment
         return logger
+
+
+@contextlib.contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Hold a lock on the folder that all trials of a study lie in, where the file system has such locks."""
+    import fcntl  # noqa: PLC0415  # components are listed on systems without it too; there, nothing is trained
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

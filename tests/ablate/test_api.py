@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import ablate
-from ablate.errors import InputError
+from ablate.errors import InputError, RefusedError
 from ablate.sweep.events import TrialEnded
 from tests.ablate.experiment.maker import write
 
 
 def test_the_public_names_are_these() -> None:
-    assert dir(ablate) == ["load", "plan", "report", "results", "run"]
+    assert dir(ablate) == ["Experiment", "load", "plan", "report", "results", "run"]
     with pytest.raises(AttributeError, match="module 'ablate' has no attribute 'nonsense'"):
         ablate.nonsense  # noqa: B018
 
@@ -53,3 +53,10 @@ def test_a_notebook_without_a_main_guard_can_run(tmp_path: Path) -> None:
 def test_results_of_nothing_are_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no study in"):
         ablate.results(write(tmp_path), runs=tmp_path / "runs")
+
+
+def test_a_budget_that_is_used_up_is_an_error_and_no_half_of_the_results(tmp_path: Path) -> None:
+    path = write(tmp_path, ("seeds: 6", "seeds: 1"), ("steps: 20", "steps: 4, disk: 1kB"))
+    with pytest.raises(RefusedError) as raised:
+        ablate.run(path, runs=tmp_path / "runs")
+    assert str(raised.value).startswith("stopped: the budget of 1,000 B `disk` is used up (")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -118,19 +120,29 @@ def test_tensorboard_calls_a_run_by_the_attempts_name(tmp_path: Path) -> None:
         assert Path(str(built.log_dir)) == tmp_path / "tensorboard" / "placement=a_b_seed=0"
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether another worker would have to wait for this folder's lock."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 class Service:
     """Stands for a logger of Lightning's whose package is not installed here."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.arguments, self.options = arguments, options
-        self.looks = 0
+        self.looked: list[bool] = []
         self.ended: list[Any] = []
 
     @property
     def experiment(self) -> Service:
-        self.looks += 1
-        if self.looks == 1 and "run_name" in self.options:
-            raise ValueError("another worker has just created the experiment")
+        self.looked.append(is_locked(Path.cwd()))
         return self
 
     def finish(self, exit_code: int) -> None:
@@ -157,10 +169,13 @@ def test_mlflow_looks_where_it_is_told_or_where_mlflow_does(
 ) -> None:
     monkeypatch.setattr("pytorch_lightning.loggers.MLFlowLogger", Service)
     monkeypatch.setitem(sys.modules, "mlflow", SimpleNamespace(get_tracking_uri=lambda: "sqlite:///mlflow.db"))
-    built: Any = MLflow(experiment="norms", tracking_uri=uri).build(tmp_path, "baseline, seed=0")
+    monkeypatch.chdir(tmp_path)
+    built: Any = MLflow(experiment="norms", tracking_uri=uri).build(tmp_path / "trial" / "a001", "baseline, seed=0")
     assert built.arguments == ("norms",)
     assert built.options == {"run_name": "baseline, seed=0", "tracking_uri": uri or "sqlite:///mlflow.db"}
-    assert built.looks == 1
+    # The first look makes the store's tables, which two workers must not do at once.
+    assert built.looked == [True]
+    assert not is_locked(tmp_path)
 
 
 def test_naming_a_logger_does_not_import_torch() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from ablate.cli import progress as module
 from ablate.cli.progress import Progress
+from ablate.records.usage import Use
 from ablate.sweep.events import (
     Beat,
     Counts,
@@ -74,6 +76,30 @@ interrupted; the same command goes on from here
   failed: scale=off, seed 1: RuntimeError: [bold]no
           runs/x/log.txt
   = help: `--retry failed` runs them again; every attempt is kept
+"""
+    )
+
+
+def test_a_budget_that_is_used_up_and_a_trial_that_takes_too_long_are_told() -> None:
+    used_up = Use("gpu_hours", 30, 30.12)
+    late = replace(FAILURE, error="at step 4 of 9", end="timed_out")
+    counts = replace(COUNTS, failed=0, timed_out=1)
+    story = [
+        *STORY[:10],
+        TrialEnded("t2", "scale=off", 1, 1, 0, "timed_out", None, "at step 4 of 9", 3.0, late),
+        Stopping(None, used_up),
+        SweepEnded(Outcome(counts, (late,), used_up), interrupted=False),
+    ]
+    assert (
+        "".join(plain(story).splitlines(keepends=True)[5:])
+        == """\
+00:00:00  [3/6] scale=off, seed 1: timed out: at step 4 of 9
+00:00:00  the budget of 30 h `gpu_hours` is used up (30.1 h): running trials write a checkpoint
+6 trials: 1 complete, 1 diverged, 0 failed, 1 timed out, 3 waiting
+stopped: the budget of 30 h `gpu_hours` is used up (30.1 h); raise it in the file and run the same command
+  timed out: scale=off, seed 1: at step 4 of 9
+          runs/x/log.txt
+  = help: raise `trial_timeout`; `--retry timeout` goes on from their checkpoints
 """
     )
 

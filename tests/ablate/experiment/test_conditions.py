@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,13 +105,14 @@ def test_conditions_may_look_at_conditional_factors_in_any_order(tmp_path: Path,
         "  depth: {path: model.depth, levels: [2, 1]}\n",
     ]
     path = grid(tmp_path, "".join(lines if last else reversed(lines)), "design: full")
-    found = [sorted(arm.items(), key=str) for arm in levels(path).values()]
-    assert sorted(found) == sorted([
+    found: list[Any] = [sorted(arm.items(), key=str) for arm in levels(path).values()]
+    expected: list[Any] = [
         [("depth", 2)],
         [("depth", 1), ("norm", "none")],
         [("depth", 1), ("eps", 1e-3), ("norm", "rms")],
         [("depth", 1), ("eps", 1e-2), ("norm", "rms")],
-    ])  # fmt: skip
+    ]
+    assert sorted(found) == sorted(expected)
 
 
 def test_the_first_level_is_the_baselines_where_the_baseline_has_no_such_factor(tmp_path: Path) -> None:
@@ -148,9 +150,7 @@ def test_conditions_exclude_each_other_if_no_value_fulfils_both() -> None:
 
 
 def test_levels_that_are_dead_leave_their_factor_out_and_fall_together(tmp_path: Path) -> None:
-    factors = (
-        "  norm: {path: model.norm, levels: [layer, none]}\n  eps: {path: model.norm.eps, levels: [1e-5, 1e-3]}\n"
-    )
+    factors = "  norm: {path: model.norm, levels: [layer, none]}\n  eps: {path: model.norm.eps, levels: [1e-5, 1e-3]}\n"
     assert levels(grid(tmp_path, factors, "design: full")) == {
         "baseline": {"norm": "layer", "eps": 1e-5},
         "norm=layer, eps=0.001": {"norm": "layer", "eps": 1e-3},

@@ -187,9 +187,7 @@ def test_a_fraction_is_balanced_and_has_the_resolution_that_is_stated(count: int
         (3, 4, 8, None, []),
     ],
 )
-def test_known_fractions(
-    count: int, wanted: int, runs: int, resolution: int | None, aliases: list[list[str]]
-) -> None:
+def test_known_fractions(count: int, wanted: int, runs: int, resolution: int | None, aliases: list[list[str]]) -> None:
     stated = FractionalDesign(axes([2] * count), wanted).stated()
     assert stated == {"resolution": resolution, "runs": runs, "full": 2**count, "aliases": aliases}
 

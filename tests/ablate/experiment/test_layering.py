@@ -68,6 +68,11 @@ def test_a_component_of_another_kind_replaces_the_base_whole(tmp_path: Path, upp
     assert data(tmp_path, f"model: {{norm: {upper}}}\n")["model"]["norm"] == norm
 
 
+def test_options_of_a_base_that_names_no_kind_are_kept(tmp_path: Path) -> None:
+    merged = data(tmp_path, "model: {norm: {kind: rms}}\n", base="model: {norm: {eps: 1e-3}}\n")
+    assert merged["model"]["norm"] == {"kind": "rms", "eps": 1e-3}
+
+
 def test_a_component_that_is_named_alone_gains_options(tmp_path: Path) -> None:
     merged = data(tmp_path, "model: {feed_forward: {ratio: 2}}\n")
     assert merged["model"]["feed_forward"] == {"kind": "mlp", "ratio": 2}
@@ -92,11 +97,11 @@ def test_what_is_wrong_in_a_base_is_said_of_the_base(tmp_path: Path) -> None:
         "  |                ^^^\n"
         "\n"
         "error[S101]: unknown key `bach` in `training`\n"
-        f" --> {tmp_path / 'base.yaml'}:8:51\n"
+        f" --> {tmp_path / 'base.yaml'}:8:48\n"
         "8 | training: {optimizer: {kind: adamw, lr: 1e-2}, bach: 4}\n"
         "  |                                                ^^^^\n"
         "  = help: did you mean `batch`?"
-    ).replace(":8:51", ":8:48")
+    )
 
 
 def test_a_problem_with_a_level_of_the_base_is_at_its_place(tmp_path: Path) -> None:
@@ -180,7 +185,7 @@ def test_where_a_value_was_written(tmp_path: Path) -> None:
         ("model.norm.kind=rms", ("model", "norm"), {"kind": "rms"}),
         ("model.norm.eps=1e-6", ("model", "norm"), {"kind": "layer", "eps": 1e-6}),
         ("model.feed_forward.ratio=2", ("model", "feed_forward"), {"kind": "mlp", "ratio": 2}),
-        ("factors.placement.levels=[pre]", ("factors", "placement"), {"path": "model.placement", "levels": [pre := "pre"]}),
+        ("factors.placement.levels=[pre]", ("factors", "placement"), {"path": "model.placement", "levels": ["pre"]}),
         # A mapping is the whole of what is set.
         ("factors={}", ("factors",), {}),
         ("model.mixer={kind: attention}", ("model", "mixer"), {"kind": "attention"}),
@@ -252,7 +257,9 @@ def test_an_error_of_a_setting_shows_the_setting(tmp_path: Path) -> None:
 
 
 def test_a_setting_around_a_factor_is_a_conflict_and_one_beside_it_is_not(tmp_path: Path) -> None:
-    text = EXPERIMENT.replace("path: model.placement, levels: [pre, post]", "path: model.norm.eps, levels: [1e-5, 1e-3]")
+    text = EXPERIMENT.replace(
+        "path: model.placement, levels: [pre, post]", "path: model.norm.eps, levels: [1e-5, 1e-3]"
+    )
     path = write(tmp_path, text=text)
     assert [each.split(" ")[0] for each in problems(path, sets=["model.norm={kind: layer, eps: 1e-5}"])] == ["G218"]
     assert list(levels(path, sets=["model.mixer.heads=1"])) == ["baseline", "placement=0.001", "residual=off"]

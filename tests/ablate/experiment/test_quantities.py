@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ def test_what_is_no_share(written: str) -> None:
         share(written)
 
 
-@given(st.text(max_size=12) | st.from_regex(r"\d{1,400}(s|GiB|%)", fullmatch=True))
+@given(st.text(max_size=12) | st.from_regex(r"[0-9]{1,25}(\.[0-9]{1,25})?(s|TiB|%)", fullmatch=True))
 def test_any_text_is_read_or_refused_with_a_value_error(text: str) -> None:
     for read in (seconds, size, share):
         try:
@@ -64,4 +65,11 @@ def test_any_text_is_read_or_refused_with_a_value_error(text: str) -> None:
         except ValueError as error:
             assert str(error).startswith("`")
         else:
-            assert value >= 0
+            assert 0 <= value < float("inf")
+
+
+@pytest.mark.parametrize("read", [seconds, size, share])
+def test_a_number_that_no_float_holds_is_refused(read: Callable[[Any], Any]) -> None:
+    for unit in ("s", "TiB", "%"):
+        with pytest.raises(ValueError, match=r"^`9{40}` is no "):
+            read("9" * 400 + unit)

@@ -10,7 +10,9 @@ import pytest
 import ablate
 from ablate.errors import InputError, RefusedError
 from ablate.experiment import load
-from ablate.planning import Plan, ledger, make_plan, resolving
+from ablate.planning import Plan, ledger, make_plan
+from ablate.planning.counting import cost_of
+from ablate.planning.guard import fingerprint
 from ablate.planning.shape import Shape
 from tests.ablate.experiment.maker import write
 from tests.ablate.planning.setups import plugin
@@ -130,9 +132,9 @@ class Counter:
         self.function = function
         self.calls: list[Any] = []
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
         self.calls.append(arguments)
-        return self.function(*arguments)
+        return self.function(*arguments, **more)
 
 
 @pytest.fixture
@@ -140,11 +142,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, Counter]:
     """Counters of what is slow, with nothing remembered from before."""
     ledger._ledger.cache_clear()
     ledger._sizes.cache_clear()
-    counters = {"guarded": Counter(resolving.fingerprint), "run": Counter(ledger.cost_of)}
-    monkeypatch.setattr(resolving, "fingerprint", counters["guarded"])
-    monkeypatch.setattr(ledger, "cost_of", counters["run"])
-    counters["built"] = Counter(Shape.on_meta)
-    monkeypatch.setattr(Shape, "on_meta", lambda shape: counters["built"](shape))
+    counters = {"guarded": Counter(fingerprint), "run": Counter(cost_of), "built": Counter(Shape.on_meta)}
+    monkeypatch.setattr("ablate.planning.resolving.fingerprint", counters["guarded"])
+    monkeypatch.setattr("ablate.planning.ledger.cost_of", counters["run"])
+    monkeypatch.setattr(Shape, "on_meta", lambda shape: counters["built"](shape))  # noqa: PLW0108  # so that it binds
     return counters
 
 

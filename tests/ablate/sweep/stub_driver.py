@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from ablate.records.layout import StudyFolder
-from ablate.sweep import driver
+from ablate.sweep import loop
+from ablate.sweep.driver import sweep
 from ablate.sweep.events import Event, Interrupted, Stopping, TrialProgress
 from ablate_plugins.executor import Local
 from tests.ablate.sweep.stub_study import STUB
@@ -22,9 +23,9 @@ def say(event: Event) -> None:
 def main() -> None:
     """Run the sweep and end as the command line would."""
     study, plan, parallel, patience = sys.argv[1:]
-    driver.PATIENCE = float(patience)
+    loop.PATIENCE = float(patience)
     try:
-        outcome = driver.sweep(
+        outcome = sweep(
             StudyFolder(Path(study)),
             json.loads(Path(plan).read_text()),
             Local(parallel=int(parallel)),

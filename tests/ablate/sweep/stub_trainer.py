@@ -30,8 +30,10 @@ def train(
 ) -> str:
     """Walk through a chain of numbers, one a step, so that a wrong resumption shows in the result."""
     config = read_json(folder.config)
+    timeout = config["observe"].get("trial_timeout")
     does: dict[str, Any] = config["config"]["model"]
     steps = config["config"]["steps"]
+    costs = does.get("costs", 0.0)  # seconds of training that a step is said to have taken
     if "needs" in does:
         registry.get("placement", does["needs"])
     step, state = (None if does.get("forgets") else _resumed(folder, attempt)) or (0, config["seed"] + 1)
@@ -47,14 +49,19 @@ def train(
         step += 1
         on_progress(step, steps, state / MODULUS, 1000.0)
         if step % does.get("checkpoint", 5) == 0 and step < steps:
-            _write_checkpoint(folder, attempt, step, state)
+            _write_checkpoint(folder, attempt, step, state, costs)
         if step - first == does.get("after", 3) and attempt in does.get("attempts", [attempt]):
             _misbehave(does)
         if does.get("deaf"):
             continue
         if should_stop():
-            _write_checkpoint(folder, attempt, step, state)
+            _write_checkpoint(folder, attempt, step, state, costs)
             return "interrupted"
+        if timeout is not None and step < steps and step * costs >= timeout:
+            _write_checkpoint(folder, attempt, step, state, costs)
+            if not does.get("forgets_its_end"):
+                seal(folder.attempt(attempt).end, {"end": "timed_out", "error": f"at step {step}", "at": now()})
+            return "timed_out"
     diverged = does.get("diverges", False)
     record = {key: config[key] for key in ("trial", "arm", "arm_name", "levels", "seed", "components")}
     record |= {
@@ -63,6 +70,7 @@ def train(
         "reason": {"rule": "nonfinite", "step": 2} if diverged else None,
         "attempt": attempt,
         "steps": steps,
+        "seconds": steps * costs,
         "metrics": {"val/loss": None if diverged else state / MODULUS},
         "sealed": now(),
     }
@@ -96,10 +104,10 @@ def _resumed(folder: TrialFolder, attempt: int) -> tuple[int, int] | None:
     return None
 
 
-def _write_checkpoint(folder: TrialFolder, attempt: int, step: int, state: int) -> None:
+def _write_checkpoint(folder: TrialFolder, attempt: int, step: int, state: int, costs: float) -> None:
     with replacing(folder.attempt(attempt).checkpoint) as temporary:
         temporary.write_text(json.dumps([step, state]))
-    note_step(folder.attempt(attempt), step)
+    note_step(folder.attempt(attempt), step, step * costs)
 
 
 def _note(folder: TrialFolder, attempt: int, step: int) -> None:

@@ -15,7 +15,7 @@ from optuna.exceptions import StorageInternalError
 
 from ablate.errors import AblateError
 from ablate.records.layout import StudyFolder, TrialFolder
-from ablate.sweep import driver
+from ablate.sweep import loop
 from ablate.sweep.disk import telling
 from ablate.sweep.index import Index
 from ablate.sweep.preparing import write_config
@@ -39,7 +39,7 @@ def test_a_full_disk_is_told_and_the_same_call_goes_on(study: StudyFolder, monke
         write_config(folder, value)
 
     with monkeypatch.context() as patch:
-        patch.setattr(driver, "write_config", full)
+        patch.setattr(loop, "write_config", full)
         with pytest.raises(AblateError) as raised:
             Run(study, plan)
     assert str(raised.value) == (

@@ -282,7 +282,7 @@ def test_retry_takes_the_classes_that_exist(study: StudyFolder) -> None:
     for words in ("bored", ["failed", "bored"]):
         with pytest.raises(InputError) as raised:
             Run(study, make_plan([{}]), retry=words)
-        text = "error[S115]: nothing that ends as `bored` can be run again\n  = help: there is: failed"
+        text = "error[S115]: nothing that ends as `bored` can be run again\n  = help: there are: failed, timeout"
         assert str(raised.value) == text
     assert not study.path.exists()
 

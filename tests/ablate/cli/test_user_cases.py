@@ -1,0 +1,199 @@
+"""What users of such tools ran into, as they would type it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ablate as api
+from ablate.records.layout import StudyFolder
+from tests.ablate.cli.conftest import Command
+from tests.ablate.experiment.maker import write
+from tests.ablate.planning.test_matching import BY_RATIO, experiment
+from tests.study_maker import HOSTILE, make_study
+
+FULL = ("objective:", "design: full\nobjective:")
+SWITCH = "  residual: {switch: model.residual}\n"
+LEVELS = "{path: model.placement, levels: [pre, post]}"
+
+
+def planned(ablate: Command, *arguments: str) -> dict[str, Any]:
+    shown = ablate("plan", "small.yaml", *arguments, "--json")
+    assert shown.returncode == 0, shown.stderr
+    plan: dict[str, Any] = json.loads(shown.stdout)
+    return plan
+
+
+def test_2_a_baseline_that_is_a_cell_of_the_grid_runs_once(ablate: Command, tmp_path: Path) -> None:
+    write(tmp_path, FULL)
+    plan = planned(ablate)
+    assert len(plan["arms"]) == len({arm["id"] for arm in plan["arms"]}) == 4
+    cells = [tuple(arm["levels"].values()) for arm in plan["arms"]]
+    assert sorted(cells) == [("post", "off"), ("post", "on"), ("pre", "off"), ("pre", "on")]
+    assert (plan["arms"][0]["name"], cells[0]) == ("baseline", ("pre", "on"))
+    assert len({trial["id"] for trial in plan["trials"]}) == len(plan["trials"]) == 24
+
+
+def test_5_a_grid_that_grows_keeps_its_trials(ablate: Command, tmp_path: Path) -> None:
+    def trials(*changes: tuple[str, str]) -> set[str]:
+        write(tmp_path, FULL, (SWITCH, ""), *changes)
+        return {trial["id"] for trial in planned(ablate)["trials"]}
+
+    first = trials()
+    level = (LEVELS, LEVELS.replace("post", "post, sandwich"))
+    second = trials(level)
+    ratio = ("seeds: 6", "  ratio: {path: model.feed_forward.ratio, levels: [2, 4]}\nseeds: 6")
+    third = trials(level, ratio)
+    assert (len(first), len(second), len(third)) == (12, 18, 36)
+    assert first < second < third
+
+
+def test_6_thirty_factors_are_refused_at_once_with_their_number(tmp_path: Path) -> None:
+    options = "".join(f"    f{index}: bool = False\n" for index in range(30))
+    (tmp_path / "many.py").write_text(
+        "from typing import Literal\nfrom ablate.slots import Norm\n\n"
+        f"class Many(Norm):\n    'Thirty options.'\n    kind: Literal['many'] = 'many'\n{options}\n"
+        "    def build(self, at):\n        raise AssertionError\n"
+    )
+    factors = "".join(f"  f{index}: {{path: model.norm.f{index}, levels: [false, true]}}\n" for index in range(30))
+    norm = ("depth: 2", "depth: 2\n  norm: many")
+    write(
+        tmp_path,
+        FULL,
+        norm,
+        (f"  placement: {LEVELS}\n{SWITCH}", factors),
+        ("seeds: 6", "seeds: 1\nplugins: [./many.py]"),
+    )
+    code = (
+        "import resource, sys; from ablate.cli import main; sys.argv = ['ablate', 'plan', 'small.yaml']\n"
+        "from ablate.experiment import load\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try: main()\n"
+        "except SystemExit as end: code = end.code\n"
+        "assert 'ablate.planning' not in sys.modules\n"
+        "assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 500_000\n"
+        "sys.exit(code)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert shown.returncode == 3, shown.stderr
+    assert shown.stdout == ""
+    assert shown.stderr == (
+        "refused: the design `full` makes 1,073,741,824 arms, with 1 seed each 1,073,741,824 trials, and "
+        "`budget.max_trials` is 10,000\n"
+        "  = help: smaller designs: `one_at_a_time` 31, `pairs` 466, `fractional` 64 trials\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (("steps: 20", "steps: 20, pruning: true"), "error[S101]: unknown key `pruning` in `budget`\n"),
+        (("seeds: 6", "seeds: 6\npruner: median"), "error[S101]: unknown key `pruner`\n"),
+        (("batch: 4}", "batch: 4, halving: {reduction: 2}}"), "error[S101]: unknown key `halving` in `training`\n"),
+    ],
+)
+def test_9_pruning_is_refused_outside_tuning(
+    ablate: Command, tmp_path: Path, change: tuple[str, str], text: str
+) -> None:
+    write(tmp_path, change)
+    shown = ablate("run", "small.yaml")
+    assert shown.returncode == 2
+    assert shown.stderr.startswith(text)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_9_a_pruned_trial_enters_no_mean(tmp_path: Path) -> None:
+    def effect(folder: Path) -> dict[str, Any]:
+        frame = api.results(folder).effects().set_index("name")
+        row = frame.loc["placement=post"]
+        return {key: row[key] for key in ("effect", "low", "high", "pairs")}
+
+    factors = {"placement": ["pre", "post"]}
+    without = make_study(tmp_path / "without", factors=factors, failed=[("placement=post", 2)])
+    pruned = make_study(tmp_path / "pruned", factors=factors)
+    study = StudyFolder(pruned)
+    plan = json.loads(study.plan.read_text())
+    (trial,) = (each for each in plan["trials"] if each["arm"] == plan["arms"][1]["id"] and each["seed"] == 2)
+    result = study.trial(trial["id"]).result
+    record = json.loads(result.read_text())
+    complete = effect(pruned)
+    record |= {"end": "pruned", "metrics": record["metrics"] | {"val/loss": 0.0}}
+    result.write_text(json.dumps(record))
+    assert effect(pruned) == effect(without)
+    assert effect(pruned)["pairs"] == 5
+    assert effect(pruned) != complete
+
+
+def test_14_and_21_any_text_is_a_level_and_null_is_its_own(ablate: Command, tmp_path: Path) -> None:
+    texts = ["null", "a/../../b", "x" * 300, HOSTILE]
+    levels = ", ".join(["null", *(json.dumps(text) for text in texts)])
+    write(tmp_path, (LEVELS, f"{{path: training.stream, levels: [{levels}]}}"), (SWITCH, ""),
+          ("seeds: 6", "seeds: 2"), ("steps: 20", "steps: 2"))  # fmt: skip
+    plan = planned(ablate)
+    assert [arm["levels"]["placement"] for arm in plan["arms"]] == [None, *texts]
+    assert [arm["config"]["training"]["stream"] for arm in plan["arms"]] == [None, *texts]
+    shown = ablate("plan", "small.yaml").stdout
+    assert "baseline: placement=null\n" in shown
+    assert 'placement="null"' in shown
+    assert "\u202e" not in shown
+
+    assert ablate("run", "small.yaml").returncode == 0
+    made = sorted(path.name for path in (tmp_path / "runs/small/trials").iterdir())
+    assert made == sorted(trial["id"] for trial in plan["trials"])
+    assert all(len(name) == 16 and set(name) <= set("0123456789abcdef") for name in made)
+    assert {path.name for path in tmp_path.iterdir()} == {"small.yaml", "runs"}
+
+    trials = api.results(tmp_path / "runs/small").trials()
+    assert trials.groupby("factor.placement", dropna=False).size().tolist() == [2] * 5
+    assert ablate("report", "small.yaml").returncode == 0
+    with (tmp_path / "runs/small/trials.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 10
+    by_level: dict[str, set[str]] = {}
+    for row in rows:
+        by_level.setdefault(row["factor.placement"], set()).add(row["name"])
+    assert by_level["(null)"] == {"baseline"}
+    assert by_level['"null"'] == {'placement="null"'}
+    assert len(by_level) == 5
+    with (tmp_path / "runs/small/effects.csv").open(newline="", encoding="utf-8") as file:
+        effects = {row["name"]: row["factor.placement"] for row in csv.DictReader(file) if row["kind"] == "arm"}
+    assert {level: {name} for name, level in effects.items()} == by_level
+
+
+def test_14_a_name_of_300_characters_is_an_error(ablate: Command, tmp_path: Path) -> None:
+    write(tmp_path, ("name: small", f"name: {'x' * 300}"))
+    shown = ablate("run", "small.yaml")
+    assert shown.returncode == 2
+    assert "error[S103]: `name` must be letters, digits" in shown.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_20_a_gate_at_the_same_ratio_carries_its_parameters_and_matching_removes_them(
+    ablate: Command, tmp_path: Path
+) -> None:
+    short = (("seeds: 6", "seeds: 2"), ("steps: 20", "steps: 2"))
+    experiment(tmp_path, "gated", None, *short)
+    assert ablate("run", "small.yaml").returncode == 0
+    assert ablate("report", "small.yaml").returncode == 0
+    assert "+19% parameters" in (tmp_path / "runs/small/report.html").read_text()
+    (caveat,) = (text for text in api.results(tmp_path / "runs/small").caveats() if "not matched" in text)
+    assert caveat.startswith(
+        "ffn=gated is not matched to the baseline: +19% parameters and +23% training FLOPs (+50% in feed_forward)."
+    )
+
+    experiment(tmp_path, "gated", BY_RATIO, *short)
+    assert ablate("run", "small.yaml", "--runs", "matched").returncode == 0
+    results = api.results(tmp_path / "matched/small")
+    assert not [text for text in results.caveats() if "parameters" in text and "not matched" in text]
+    assert "Matching chose `model.feed_forward.ratio`: 2.78 for ffn=gated." in results.caveats()
+    study = StudyFolder(tmp_path / "matched/small")
+    ratios = {
+        json.loads(trial.config.read_text())["config"]["model"]["feed_forward"]["ratio"] for trial in study.trials()
+    }
+    assert ratios == {4.0, 2.78}
