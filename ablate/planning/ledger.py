@@ -33,8 +33,8 @@ class Ledger:
     non_embedding: int
     """Without the token embedding, the position table and the output's matrix."""
     parts: Mapping[str, int]
-    """Parameters by part: those of all blocks under the sublayer's name (``mixer``, ``feed_forward``), the others under
-    their own (``embed``, ``head``)."""
+    """Parameters by part: those of all blocks under the sublayer's name (``mixer``, ``feed_forward``), norms together,
+    the others under their own name (``embed``, ``head``)."""
     flops: int
     """Floating-point operations of one training step, forward and backward: matrix products and convolutions as
     torch's counter sees them, and what components declare."""
@@ -80,6 +80,8 @@ def _measured(network: nn.Module) -> tuple[tuple[str, str, int], ...]:
 
 def _part(parameter: Parameter) -> str:
     steps = parameter.name.split(".")
+    if parameter.role == "norm":
+        return "norm"
     return steps[2] if parameter.layer is not None and len(steps) > 2 else steps[0]
 
 

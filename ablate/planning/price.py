@@ -30,6 +30,8 @@ class Measured:
     step_seconds: float
     memory: int | None
     """Peak of the worker, in bytes; None where the system does not tell."""
+    evaluation_seconds: float = 0.0
+    """What one look at the evaluation set took."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,8 @@ def price(plan: Mapping[str, Any], workers: int, measured: Mapping[str, Measured
         step = found.step_seconds if found else STEP_SECONDS + arm["flops"] / speed
         guess = BYTES_A_PARAMETER * arm["parameters"]["total"] + arm["activations"]
         guess += PROCESS_BYTES if plan["device"] == "cpu" else 0
-        seconds[arm["id"]] = step * arm["steps"]
+        looks = plan["budget"]["evaluations"] * found.evaluation_seconds if found else 0.0
+        seconds[arm["id"]] = step * arm["steps"] + looks
         memory = max(memory, found.memory if found and found.memory else guess)
     total = runs * sum(seconds.values())
     used = min(workers, runs * len(seconds))

@@ -40,7 +40,11 @@ def calibrate(plan: Mapping[str, Any], executor: Executor | Pool) -> dict[str, M
         found = {shape: study.trial(shape).result for shape in arms}
         records = {shape: read_json(path) for shape, path in found.items() if path.exists()}
     return {
-        shape: Measured(record["seconds"] / record["steps"], record["peak_memory"])
+        shape: Measured(
+            (record["seconds"] - record["evaluation_seconds"]) / record["steps"],
+            record["peak_memory"],
+            record["evaluation_seconds"],
+        )
         for shape, record in records.items()
         if record["steps"]
     }

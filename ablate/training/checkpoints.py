@@ -12,7 +12,7 @@ from ablate.records.sealing import replacing
 from ablate.records.steps import note_step
 
 log = logging.getLogger(__name__)
-FORMAT = 2
+FORMAT = 3
 
 
 def save(attempt: AttemptFolder, state: dict[str, Any]) -> None:

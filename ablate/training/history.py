@@ -35,6 +35,8 @@ class History:
     """What the probes read, by step."""
     seconds: float = 0.0
     """Time spent in training, over all attempts."""
+    evaluating: float = 0.0
+    """Seconds of them that were spent on the evaluation set."""
 
     def state(self) -> dict[str, Any]:
         """Plain values, which a checkpoint can hold."""
@@ -45,6 +47,7 @@ class History:
             "evaluations": [[step, metrics] for step, metrics in self.evaluations],
             "readings": [[step, list(reading), value] for step, reading, value in self.readings],
             "seconds": self.seconds,
+            "evaluating": self.evaluating,
         }
 
     @classmethod
@@ -57,6 +60,7 @@ class History:
             evaluations=[(step, dict(metrics)) for step, metrics in state["evaluations"]],
             readings=[(step, Reading(*reading), value) for step, reading, value in state["readings"]],
             seconds=state["seconds"],
+            evaluating=state["evaluating"],
         )
 
     def cut(self, step: int) -> None:

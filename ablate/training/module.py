@@ -101,7 +101,9 @@ class TrialModule(pl.LightningModule):
         if self.done % FLUSH == 0 or self.done in self.evaluate_at or self.done == self.steps:
             self.flush()
         if self.divergence is None and self.done in self.evaluate_at:
+            began = time.perf_counter()
             self.history.evaluations.append((self.done, dict(self.evaluate())))
+            self.history.evaluating += time.perf_counter() - began
         self.between_steps()
         if self.divergence is not None:
             self.trainer.should_stop = True

@@ -246,6 +246,7 @@ def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
             "clip_rate": clipped / steps,
         },
         "seconds": history.seconds,
+        "evaluation_seconds": history.evaluating,
         "tokens_per_second": tokens / history.seconds if history.seconds else None,
         "precision": job.setup.training.precision,
         "threads": job.setup.training.threads,

@@ -184,7 +184,7 @@ def test_20_a_gate_at_the_same_ratio_carries_its_parameters_and_matching_removes
     assert "+19% parameters" in (tmp_path / "runs/small/report.html").read_text()
     (caveat,) = (text for text in api.results(tmp_path / "runs/small").caveats() if "not matched" in text)
     assert caveat.startswith(
-        "ffn=gated is not matched to the baseline: +19% parameters and +23% training FLOPs (+50% in feed_forward)."
+        "ffn=gated is not matched to the baseline: +19% parameters and +23% training FLOPs (+44% in feed_forward)."
     )
 
     experiment(tmp_path, "gated", BY_RATIO, *short)

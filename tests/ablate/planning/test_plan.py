@@ -43,6 +43,14 @@ def test_parameters_are_exact_and_flops_are_those_of_the_closed_form(tmp_path: P
     assert base["parameters"] == {
         "total": depth * block + 2 * width + tables,
         "non_embedding": depth * block + 2 * width,
+        "parts": {
+            "embed": vocabulary * width,
+            "position": context * width,
+            "norm": depth * 4 * width + 2 * width,
+            "mixer": depth * 4 * (width * width + width),
+            "feed_forward": depth * (2 * width * 4 * width + 5 * width),
+            "head": vocabulary * width,
+        },
     }
     assert post["parameters"]["total"] == base["parameters"]["total"] - 2 * width
     matrices = depth * (4 * width * width + 2 * width * 4 * width) + vocabulary * width

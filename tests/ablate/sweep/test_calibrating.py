@@ -69,4 +69,7 @@ def test_each_shape_is_trained_once_and_one_that_fails_is_not_there(tmp_path: Pa
     cost = price(made, 1, measured)
     assert cost.basis == "partly measured"
     ids = {arm["name"]: arm["id"] for arm in made["arms"]}
-    assert cost.trial_seconds[ids["lr=0.001"]] == 20 * measured[shapes["baseline"]].step_seconds
+    base = measured[shapes["baseline"]]
+    looks = made["budget"]["evaluations"] * base.evaluation_seconds
+    assert base.evaluation_seconds > 0
+    assert cost.trial_seconds[ids["lr=0.001"]] == 20 * base.step_seconds + looks
