@@ -25,6 +25,8 @@ __all__ = ["Experiment", "dry_run", "find_study", "load", "plan", "report", "res
 
 RUNS = Path("runs")
 """Where studies lie unless something else is said: one folder an experiment, in the current folder."""
+EXPERIMENTS = (".yaml", ".yml")
+"""How the name of an experiment's file ends."""
 
 
 def plan(
@@ -33,6 +35,7 @@ def plan(
     sets: Sequence[str] = (),
     calibrate: bool = False,
     runs: str | Path = RUNS,
+    on_arm: Callable[[int, int], None] = lambda done, arms: None,
 ) -> Plan:
     """Resolve an experiment: every arm, its parameters and FLOPs, every trial with its identity, and what it costs.
 
@@ -41,6 +44,7 @@ def plan(
         sets: ``path=value`` settings over what the file says.
         calibrate: measure the price by training 20 steps of each distinct shape, rather than guess it roughly.
         runs: the folder that holds the studies; results that a rule would hide are looked for there.
+        on_arm: told how many arms are resolved, and of how many; with many of them that takes minutes.
 
     Raises:
         InputError: the experiment, its data or an arm cannot be used.
@@ -49,7 +53,7 @@ def plan(
     from ablate.planning.price import price, price_warnings
 
     loaded = experiment if isinstance(experiment, Experiment) else load(experiment, sets=sets)
-    made = _plan(loaded, runs)
+    made = _plan(loaded, runs, on_arm)
     executor = loaded.settings.executor
     measured = None
     if calibrate:
@@ -62,13 +66,13 @@ def plan(
     return replace(made, price=cost, warnings=(*made.warnings, *price_warnings(loaded, made.data, cost)))
 
 
-def _plan(experiment: Experiment, runs: str | Path) -> Plan:
+def _plan(experiment: Experiment, runs: str | Path, on_arm: Callable[[int, int], None]) -> Plan:
     """The plan without its price."""
     from ablate.planning import make_plan
     from ablate.planning.warnings import hidden_results
 
     with redirect_stdout(sys.stderr):  # what a component prints while it is built: stdout is for results
-        made = make_plan(experiment)
+        made = make_plan(experiment, on_arm=on_arm)
     hidden = hidden_results(experiment, made.data, StudyFolder(Path(runs) / made.name))
     return replace(made, warnings=(*made.warnings, *hidden))
 
@@ -134,6 +138,7 @@ def sweep_plan(
     seeds: str | Iterable[int] | None = None,
     extend: bool = False,
     on_event: Callable[[Event], None] = lambda event: None,
+    on_arm: Callable[[int, int], None] = lambda done, arms: None,
     on_plan: Callable[[Plan], None] = lambda plan: None,
 ) -> tuple[StudyFolder, Plan, Outcome]:
     """What :func:`run` does, without reading the results: the study, the plan, and how the sweep stands."""
@@ -148,7 +153,7 @@ def sweep_plan(
         executor = type(executor).model_validate(executor.model_dump() | {"parallel": parallel})
     # The executor is opened first, so that what trials must import is imported while the plan is made.
     with closing(executor.open()) as pool:
-        made = what if isinstance(what, Plan) else _plan(experiment, runs)
+        made = what if isinstance(what, Plan) else _plan(experiment, runs, on_arm)
         on_plan(made)
         study = StudyFolder(Path(runs) / made.name)
         outcome = sweep(
@@ -185,6 +190,7 @@ def dry_run(
     only: str | Sequence[str] | Mapping[str, Any] = (),
     seeds: str | Iterable[int] | None = None,
     extend: bool = False,
+    on_arm: Callable[[int, int], None] = lambda done, arms: None,
     on_plan: Callable[[Plan], None] = lambda plan: None,
 ) -> Preview:
     """What :func:`run` would do with the same arguments, arm by arm; nothing is started and nothing written.
@@ -198,7 +204,7 @@ def dry_run(
 
     experiment = what.experiment if isinstance(what, Plan) else what if isinstance(what, Experiment) else load(what)
     _refuse_tuning(experiment)
-    made = what if isinstance(what, Plan) else _plan(experiment, runs)
+    made = what if isinstance(what, Plan) else _plan(experiment, runs, on_arm)
     on_plan(made)
     study = StudyFolder(Path(runs) / made.name)
     return preview(study, made.data, retry=retry, limit=limit, only=only, seeds=seeds, extend=extend)
@@ -245,7 +251,7 @@ def find_study(what: str | Path, runs: str | Path = RUNS) -> StudyFolder:
         InputError: nothing was run there yet.
     """
     path = Path(what)
-    if path.is_dir() or path.suffix not in (".yaml", ".yml"):
+    if path.is_dir() or path.suffix not in EXPERIMENTS:
         study = StudyFolder(path)
     else:
         name = read_layered(path).data.get("name")
@@ -258,8 +264,11 @@ def find_study(what: str | Path, runs: str | Path = RUNS) -> StudyFolder:
 
 
 def _remedy(path: Path, study: StudyFolder) -> str:
-    """What to do where there is no study: the one beside the experiment's file is meant, or it was never run."""
-    if not path.is_file():
+    """What to do where there is no study: one around the path or beside the file is meant, or it was never run."""
+    around = next((folder for folder in path.parents if StudyFolder(folder).plan.is_file()), None)
+    if path.exists() and around is not None:
+        return f"it is inside of a study: give `{around}`"
+    if not path.is_file() or path.suffix not in EXPERIMENTS:
         return "give a study's folder or an experiment's file"
     beside = path.parent / RUNS / study.path.name
     if StudyFolder(beside).plan.is_file():

@@ -245,12 +245,26 @@ class Registry:
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:
-    """The word that was probably meant, or None; a word that is a prefix or a negation counts as close."""
-    words = list(words)
-    near = get_close_matches(word, words, n=1, cutoff=0.6)
-    if not near and word.lower() in {"no", "off", "false", "nothing", "null"} and "none" in words:
+    """The word that was probably meant, whatever its case, or None.
+
+    Close are a misspelling, a word that holds the other (``gelu`` and ``gelu_tanh``), and ``none`` for a negation.
+    """
+    folded: dict[str, str] = {}
+    for each in words:
+        folded.setdefault(each.lower(), each)
+    word = word.lower()
+    near = get_close_matches(word, folded, n=1, cutoff=0.6)
+    if not near and word in {"no", "off", "false", "nothing", "null"} and "none" in folded:
         near = ["none"]
-    return near[0] if near else None
+    if not near:
+        holding = [each for each in folded if _holds(word, each) or _holds(each, word)]
+        near = get_close_matches(word, holding, n=1, cutoff=0.0)
+    return folded[near[0]] if near else None
+
+
+def _holds(word: str, part: str) -> bool:
+    """Whether a word has the other in it: three letters at an end, or more of them anywhere."""
+    return len(part) >= 3 and (word.startswith(part) or word.endswith(part) or (len(part) > 3 and part in word))
 
 
 def _did_you_mean(word: str, words: Iterable[str]) -> str:

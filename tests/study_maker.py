@@ -104,6 +104,10 @@ def make_study(
     own: Mapping[str, Mapping[str, Any]] | None = None,
     missing: Mapping[Cell, Collection[str]] | None = None,
     plugins: Sequence[Path] = (),
+    together: Mapping[str, str] | None = None,
+    expect: Sequence[Mapping[str, Any]] = (),
+    match: Mapping[str, Any] | None = None,
+    command: str | None = None,
 ) -> Path:
     """Write a study's folder and return its path.
 
@@ -141,6 +145,10 @@ def make_study(
             ``task``, whose options are merged into its configuration.
         missing: metrics that a complete trial's record has no value of.
         plugins: the plan's ``plugins``.
+        together: combinations that resolve to the same arm as another, by their names: they are no arms of their own.
+        expect: the plan's ``expect``, where ``arm`` is the arm's name.
+        match: the plan's ``match``.
+        command: the plan's ``command``; default that of an experiment in ``experiments/``.
 
     A trial is named by (arm's name, seed). Arms are called ``baseline``, ``placement=post`` (one_at_a_time) or
     ``residual=none, scale=on, placement=pre, ratio=4`` (full).
@@ -154,6 +162,7 @@ def make_study(
     arms = [arm for arm in arms if arm not in gaps]
     excluded = [*excluded, *({"name": arm["name"], "levels": arm["levels"], "why": (holes or {})[arm["name"]]}
                              for arm in gaps)]  # fmt: skip
+    arms = _joining(arms, together or {})
     trials = [
         {"id": _hash("trial", arm["id"], seed), "arm": arm["id"], "seed": seed} for seed in numbers for arm in arms
     ]
@@ -174,9 +183,14 @@ def make_study(
         "data": {"hash": _hash("data"), "facts": {"unigram_entropy": UNIGRAM}},
         "vocabulary": VOCABULARY, "device": "cpu", "precision": "32-true", "threads": 1,
         "git": dict(git) if git is not None else {"commit": "abc1234", "dirty": False},
-        "command": f"ablate run experiments/{name}.yaml",
+        "command": command or f"ablate run experiments/{name}.yaml",
         "plugins": [str(path) for path in plugins],
     }  # fmt: skip
+    if expect:
+        ids = {arm["name"]: arm["id"] for arm in arms}
+        plan["expect"] = [dict(each) | ({"arm": ids[each["arm"]]} if each.get("arm") else {}) for each in expect]
+    if match is not None:
+        plan["match"] = dict(match)
     if design == "fractional":
         plan["fraction"] = dict(fraction) if fraction is not None else _fraction(list(axes))
     study = StudyFolder(Path(folder))
@@ -284,6 +298,19 @@ def _fraction(factors: list[str]) -> dict[str, Any]:
         "resolution": word, "runs": 2 ** (word - 1), "full": 2**word, "aliases": mixed if word in (3, 4) else [],
         "generators": [f"{factors[-1]}={':'.join(factors[:-1])}"],
     }  # fmt: skip
+
+
+def _joining(arms: list[dict[str, Any]], together: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The arms without those that fall together with another, which has their levels beside its own."""
+    by_name = {arm["name"]: arm for arm in arms}
+    also: dict[str, list[str]] = {}
+    for name, other in together.items():
+        also.setdefault(other, []).append(name)
+    return [
+        arm | ({"aliases": also[arm["name"]], "also": [by_name[name]["levels"] for name in also[arm["name"]]]}
+               if arm["name"] in also else {})
+        for arm in arms if arm["name"] not in together
+    ]  # fmt: skip
 
 
 def _owning(arm: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.comparability import comparability, not_matched, part_not_matched
+from ablate.analysis.comparability import comparability, not_matched, part_not_matched, sizes_matched
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.factorial import Factorial
-from ablate.analysis.families import aliases, families, left_out, parts, unmatched_levels
+from ablate.analysis.families import aliases, families, left_out, parts, together, unmatched_levels
 from ablate.analysis.pairing import smallest_sign_flip, wilson
 from ablate.analysis.prose import joined, number
 from ablate.records.frames import count
@@ -44,6 +44,7 @@ def caveats(
         *(unmatched_levels(plan) if plan["design"] in DESIGNS else _unmatched_arms(plan, effects)),
         *_pairing(effects),
         *parts(plan),
+        *together(plan),
         *left_out(plan, factorial),
         *_same_curves(plan, curves),
     ]
@@ -116,11 +117,15 @@ def _unmatched_arms(plan: Mapping[str, Any], effects: pd.DataFrame) -> Iterator[
     unmatched: dict[str, list[str]] = {}
     arms = {arm["id"]: arm for arm in plan["arms"]}
     for row in effects.to_dict("records"):
-        if off := not_matched(row["parameters_delta"], row["flops_delta"]):
-            part = part_not_matched(plan, arms[row["arm"]])
-            unmatched.setdefault(f"{off}{f' ({part})' if part else ''}", []).append(row["name"])
-    for off, names in unmatched.items():
-        yield f"{joined(names)} {'is' if len(names) == 1 else 'are'} not matched to the baseline: {off}."
+        changes = row["parameters_delta"], row["flops_delta"]
+        if off := not_matched(*changes):
+            alike = sizes_matched(plan, *changes)
+            # Of parameters that agree in all, no part is worth naming.
+            part = part_not_matched(plan, arms[row["arm"]]) if alike != "parameters" else ""
+            how = f"matched in {alike} alone" if alike else "not matched to the baseline"
+            unmatched.setdefault(f"{how}: {off}{f' ({part})' if part else ''}", []).append(row["name"])
+    for what, names in unmatched.items():
+        yield f"{joined(names)} {'is' if len(names) == 1 else 'are'} {what}."
 
 
 def _pairing(effects: pd.DataFrame) -> Iterator[str]:

@@ -61,6 +61,14 @@ def not_matched(parameters: float, flops: float) -> str:
     return " and ".join(f"{value:+.0f}% {text}" for value, text in named if abs(value) > UNMATCHED)
 
 
+def sizes_matched(plan: Mapping[str, Any], parameters: float, flops: float) -> str:
+    """Which size `match` has made equal while the other still differs by these changes in percent; "" for any other."""
+    match = plan.get("match") or {}
+    if match.get("params") and abs(parameters) <= UNMATCHED < abs(flops):
+        return "parameters"
+    return "training FLOPs" if match.get("train_flops") and abs(flops) <= UNMATCHED < abs(parameters) else ""
+
+
 def part_not_matched(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
     """The part of the model whose parameters differ most, as ``+50% in feed_forward``; "" where none is known to."""
     base = next(each for each in plan["arms"] if each["id"] == plan["baseline"])

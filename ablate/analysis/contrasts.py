@@ -72,12 +72,21 @@ class _Cells:
     cells: dict[object, Cell] = field(default_factory=dict)
     """By their arms, or by their names where arms are missing."""
     lacking: dict[str, list[str]] = field(default_factory=dict)
+    """Labels of places by what is the matter with the factors there, as "heads is no part of"."""
+    unmoved: dict[object, Cell] = field(default_factory=dict)
+    """Cells in which a change changes nothing, since both of its levels are one arm."""
+
+    def lacks(self, why: str, label: str) -> None:
+        """Note a place that is left out, once."""
+        labels = self.lacking.setdefault(why, [])
+        if label not in labels:
+            labels.append(label)
 
     def words(self) -> list[str]:
-        """What no arm could have: the places, and the factors that are no part of them."""
+        """What no arm could have: the places, and the factors that are no part of them or change nothing there."""
         return [
             f"{'; '.join(labels[:FEW])}{f'; {len(labels) - FEW} more' if len(labels) > FEW else ''} "
-            f"({why} no part of {'it' if len(labels) == 1 else 'them'})"
+            f"({why} {'it' if len(labels) == 1 else 'them'})"
             for why, labels in self.lacking.items()
         ]
 
@@ -138,7 +147,9 @@ class Contrasts:
     def _possible(self, asked: Asked, changes: Mapping[Axis, Any], fixed: Mapping[Axis, Any]) -> Asked:
         """What is asked for with its cells: every combination of the factors that neither change nor are fixed.
 
-        A factor that is no part of a cell's arms does not divide the cell, which is then there once.
+        A factor that is no part of a cell's arms does not divide the cell, which is then there once. Nor does one whose
+        levels fell together there. A cell in which what changes is one arm before and after says nothing of the change,
+        and is left out like one that the factor is no part of; a main effect that has no other cells keeps them.
         """
         here = {axis.name: spelled(level) for axis, level in fixed.items()}
         needed = [axis.name for axis in (*changes, *fixed)]
@@ -146,12 +157,15 @@ class Contrasts:
         found = _Cells()
         for rest in combinations(free):
             self._add(found, here | rest, changes, needed)
+        if asked.other is None and found.unmoved and not found.cells:
+            return replace(asked, cells=tuple(found.unmoved.values()))
         return replace(asked, cells=tuple(found.cells.values()), lacking=tuple(found.words()))
 
     def _add(self, found: _Cells, here: dict[str, str], changes: Mapping[Axis, Any], needed: Sequence[str]) -> None:
         """Add the cell of a contrast at these levels of the other factors."""
         plus: list[str | None] = []
         minus: list[str | None] = []
+        corners: dict[tuple[bool, ...], str | None] = {}
         lacking: set[str] = set()
         for moved in itertools.product((True, False), repeat=len(changes)):
             at = here | {
@@ -161,6 +175,7 @@ class Contrasts:
             # One change in two undone counts against the contrast; both undone count for it again.
             side = minus if moved.count(False) % 2 else plus
             side.append(self._lattice.arm(at, needed))
+            corners[moved] = side[-1]
             lacking |= set(self._lattice.lacking(at, needed)) if side[-1] is None else set()
         arms = [arm for arm in (*plus, *minus) if arm is not None]
         whole = len(arms) == len(plus) + len(minus)
@@ -173,10 +188,26 @@ class Contrasts:
         label = ", ".join(named) or "the only cell"
         if lacking:
             why = " and ".join(axis.name for axis in self._axes if axis.name in lacking)
-            found.lacking.setdefault(f"{why} {'is' if len(lacking) == 1 else 'are'}", []).append(label)
-        else:
-            cell = Cell(label, tuple(plus), tuple(minus))
-            found.cells.setdefault((cell.plus, cell.minus) if whole else label, cell)
+            found.lacks(f"{why} {'is' if len(lacking) == 1 else 'are'} no part of", label)
+            return
+        cell = Cell(label, tuple(plus), tuple(minus))
+        cells = found.cells
+        if unmoved := _unmoved(corners, [axis.name for axis in changes]):
+            found.lacks(f"{' and '.join(unmoved)} {'changes' if len(unmoved) == 1 else 'change'} nothing in", label)
+            cells = found.unmoved
+        cells.setdefault((cell.plus, cell.minus) if whole else label, cell)
+
+
+def _unmoved(corners: Mapping[tuple[bool, ...], str | None], names: Sequence[str]) -> list[str]:
+    """The factors whose change leaves the arm as it is; ``corners`` has the arm by which of the factors change."""
+    pairs = [
+        (moved, (*moved[:at], False, *moved[at + 1 :]), at)
+        for moved in corners
+        for at in range(len(names))
+        if moved[at]
+    ]
+    still = {at for moved, back, at in pairs if corners[moved] is not None and corners[moved] == corners[back]}
+    return [name for at, name in enumerate(names) if at in still]
 
 
 def _named(cell: Mapping[str, Any]) -> str:

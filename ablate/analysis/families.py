@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ablate.analysis.comparability import not_matched, training_flops
+from ablate.analysis.comparability import not_matched, sizes_matched, training_flops
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.effects import delta
 from ablate.analysis.factorial import Factorial
-from ablate.analysis.lattice import Lattice, levels_in_order
+from ablate.analysis.lattice import Lattice, cells_of, levels_in_order
 from ablate.analysis.prose import joined, number
 from ablate.analysis.verdict import Objective
 from ablate.records.frames import spelled
@@ -94,6 +94,23 @@ def parts(plan: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
+def together(plan: Mapping[str, Any]) -> Iterator[str]:
+    """In a full design, which factors change nothing in which arms, and what that does to the effects."""
+    if plan["design"] != "full":
+        return
+    lattice, names = Lattice(plan), {arm["id"]: arm["name"] for arm in plan["arms"]}
+    for factor in lattice.factors:
+        arms = lattice.unmoved(factor)
+        if len(arms) == len(names):
+            yield f"{factor} changes nothing in any arm."
+        elif arms:
+            which = f" ({joined([names[arm] for arm in arms])})" if len(arms) <= MOST_ALIASES else ""
+            yield (
+                f"{factor} changes nothing in {len(arms)} of {number(len(names), 'arm')}{which}: its effects are over "
+                "the others, and such an arm stands at each of the levels that fell together in it."
+            )
+
+
 def unmatched_levels(plan: Mapping[str, Any]) -> Iterator[str]:
     """Levels of a factorial design, each by the mean of its arms against the mean of its reference's."""
     for factor in plan["factors"]:
@@ -101,15 +118,22 @@ def unmatched_levels(plan: Mapping[str, Any]) -> Iterator[str]:
         reference = ordered[0]
         sizes: dict[str, list[tuple[float, float]]] = {}
         for arm in plan["arms"]:
-            if name in arm["levels"]:
-                mine = arm["parameters"]["total"], training_flops(plan, arm)
-                sizes.setdefault(spelled(arm["levels"][name]), []).append(mine)
+            for cell in cells_of(arm):
+                if name in cell:
+                    mine = arm["parameters"]["total"], training_flops(plan, arm)
+                    sizes.setdefault(spelled(cell[name]), []).append(mine)
         for level in map(spelled, factor["levels"]):
             if level != reference and level in sizes and reference in sizes:
                 ours, theirs = np.mean(sizes[level], axis=0), np.mean(sizes[reference], axis=0)
-                off = not_matched(*(delta(float(a), float(b)) for a, b in zip(ours, theirs, strict=True)))
-                if off:
-                    yield f"{name}={level} is not matched to {name}={reference}: {off}."
+                parameters, flops = (delta(float(a), float(b)) for a, b in zip(ours, theirs, strict=True))
+                if off := not_matched(parameters, flops):
+                    alike = sizes_matched(plan, parameters, flops)
+                    how = (
+                        f"matched to {name}={reference} in {alike} alone"
+                        if alike
+                        else f"not matched to {name}={reference}"
+                    )
+                    yield f"{name}={level} is {how}: {off}."
 
 
 def left_out(plan: Mapping[str, Any], factorial: Factorial) -> Iterator[str]:

@@ -18,6 +18,11 @@ def spelled_level(levels: Mapping[str, Any], factor: str) -> str | None:
     return spelled(levels[factor]) if factor in levels else None
 
 
+def cells_of(arm: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The cells of the design that an arm fills, each by its levels: its own, and those that fell together with it."""
+    return [arm["levels"], *(arm.get("also") or ())]
+
+
 def levels_in_order(factor: Mapping[str, Any]) -> list[Any]:
     """A factor's levels, the baseline's first; as the plan has them where the baseline has none of them."""
     if "baseline" not in factor:
@@ -30,15 +35,17 @@ class Lattice:
     """The arms of a plan by their levels.
 
     A factor that is no part of an arm divides it no further: the arm stands for all of the factor's levels at once,
-    wherever that factor is not what is asked for.
+    wherever that factor is not what is asked for. An arm that several combinations resolve to stands for each of them.
     """
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         """Lay out a plan's arms."""
         self.factors: tuple[str, ...] = tuple(factor["name"] for factor in plan["factors"])
         self.places: dict[str, Place] = {arm["id"]: self.place(arm["levels"]) for arm in plan["arms"]}
-        self._arms = {place: arm for arm, place in self.places.items()}
-        gaps = {tuple(level is None for level in place) for place in self._arms}
+        others = {self.place(cell): arm["id"] for arm in plan["arms"] for cell in cells_of(arm)[1:]}
+        self.arms: dict[Place, str] = others | {place: arm for arm, place in self.places.items()}
+        """The identity of the arm at each place."""
+        gaps = {tuple(level is None for level in place) for place in self.arms}
         self._gaps = sorted(gaps, key=sum)
 
     @property
@@ -56,7 +63,7 @@ class Lattice:
             lacks = [factor for factor, gone in zip(self.factors, gap, strict=True) if gone]
             if any(factor in needed for factor in lacks):
                 continue
-            found = self._arms.get(tuple(None if factor in lacks else at.get(factor) for factor in self.factors))
+            found = self.arms.get(tuple(None if factor in lacks else at.get(factor) for factor in self.factors))
             if found is not None:
                 return found
         return None
@@ -87,6 +94,16 @@ class Lattice:
             if factor != but and all(sides) and shares[0] != shares[1]:
                 found.append(factor)
         return found
+
+    def unmoved(self, factor: str) -> list[str]:
+        """The identities of the arms in which a factor changes nothing: two of its levels fell together in them."""
+        index, found = self.factors.index(factor), dict[str, None]()
+        seen: dict[tuple[str, Place], str | None] = {}
+        for place, arm in self.arms.items():
+            rest = (arm, (*place[:index], *place[index + 1 :]))
+            if seen.setdefault(rest, place[index]) != place[index]:
+                found[arm] = None
+        return [arm for arm in self.places if arm in found]
 
     def without(self, factor: str) -> list[str]:
         """The identities of the arms that a factor is no part of."""

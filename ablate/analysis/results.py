@@ -16,6 +16,7 @@ from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.course import courses
 from ablate.analysis.effects import effects, evidence
 from ablate.analysis.factorial import Factorial
+from ablate.analysis.predictions import predictions
 from ablate.analysis.verdict import Objective, Verdict, judge, worst_first
 from ablate.errors import InputError
 from ablate.records import frames
@@ -120,6 +121,14 @@ class Results:
         found = evidence(self.plan, self._trials, self._stuck)
         return worst_first([judge(e, self.objective, arm=id) for id, e in found.items()], self.objective)
 
+    def predictions(self) -> pd.DataFrame:
+        """What was predicted before the run, and whether it held.
+
+        Columns: ``name``, ``effect``, ``verdict``, ``judged`` (``confirmed``, ``contradicted`` or ``open``) and
+        ``source``, all text, as :func:`ablate.analysis.predictions.predictions`; no rows where nothing was predicted.
+        """
+        return predictions(self.plan, self._effects, self._factorial.main_effects(), complete=self.complete)
+
     def caveats(self) -> list[str]:
         """What to know before believing the verdicts, as sentences."""
         found = caveats(
@@ -131,6 +140,11 @@ class Results:
             factorial=self._factorial,
         )
         return [*found, *other_code(self.plan, self.folder)]
+
+    def __repr__(self) -> str:
+        tally, planned = self.counts(), len(self.plan["trials"])
+        ended = planned - tally["running"] - tally["waiting"]
+        return f"Results({self.plan['name']!r}: {len(self.plan['arms'])} arms, {ended} of {planned} trials ended)"
 
     def _repr_html_(self) -> str:
         tally = self.counts()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Iterable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, Self
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -54,6 +56,48 @@ def print_warnings(warnings: Iterable[Diagnostic]) -> None:
     """Each warning in full, on stderr."""
     for warning in warnings:
         sys.stderr.write(f"{warning}\n")
+
+
+class Planning:
+    """Says on standard error how far a plan is, if it takes long; tools that read standard output see none of it.
+
+    Use it as a context, and as ``on_arm``: ``with Planning() as planning: ablate.plan(file, on_arm=planning)``.
+    """
+
+    def __init__(self, first: float = 3.0, every: float = 5.0) -> None:
+        """Say something after the ``first`` seconds, and then ``every`` so many."""
+        self._first, self._every = first, every
+        self._done = self._arms = 0
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Nothing is said before the first arm."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Say no more."""
+        self._over.set()
+        if self._thread:
+            self._thread.join()
+
+    def __call__(self, done: int, arms: int) -> None:
+        """So many of the arms are done."""
+        self._done, self._arms = done, arms
+        if done == arms:
+            self._over.set()
+        elif self._thread is None:
+            # A thread, since a single arm of a thousand layers takes longer than one may be silent.
+            self._thread = threading.Thread(target=self._say, daemon=True)
+            self._thread.start()
+
+    def _say(self) -> None:
+        wait = self._first
+        while not self._over.wait(wait):
+            with suppress(OSError, ValueError):  # nobody reads it, which is no reason to stop
+                sys.stderr.write(f"planning: {self._done:,} of {self._arms:,} arms\n")
+                sys.stderr.flush()
+            wait = self._every
 
 
 def duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 import ablate
-from ablate.cli.output import console, duration, print_json, print_table, print_warnings, size
+from ablate.cli.output import Planning, console, duration, print_json, print_table, print_warnings, size
 from ablate.errors import Diagnostic
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST = 60
 """Arms that the table has; `--json` has all."""
+UNLIKE = 0.01
+"""Share of the baseline's parameters or FLOPs above which a difference is worth a line."""
 BASES = {
     "measured": ("", "measured"),
     "partly measured": ("about ", "partly measured: a shape could not be trained here, and is guessed"),
@@ -30,7 +32,9 @@ def show_plan(file: Path, plugins: list[Path], *, sets: list[str], calibrate: bo
     """Print a plan."""
     from ablate.experiment import load
 
-    made = ablate.plan(load(file, plugins=plugins, sets=sets), calibrate=calibrate, runs=runs)
+    experiment = load(file, plugins=plugins, sets=sets)
+    with Planning() as planning:
+        made = ablate.plan(experiment, calibrate=calibrate, runs=runs, on_arm=planning)
     if as_json:
         price = asdict(made.price) if made.price else None
         print_json({**made.data, "price": price, "warnings": [_told(each) for each in made.warnings]})
@@ -39,6 +43,8 @@ def show_plan(file: Path, plugins: list[Path], *, sets: list[str], calibrate: bo
     out.print(Text.assemble((made.name, "bold"), "  ", made.data["question"]), soft_wrap=True)
     out.print()
     _print_arms(made.arms)
+    if unlike := _unmatched(made):
+        out.print(unlike, soft_wrap=True)
     out.print()
     for line in _summary(made):
         out.print(line, soft_wrap=True)
@@ -51,7 +57,7 @@ def _print_arms(arms: Sequence[Mapping[str, Any]]) -> None:
     columns += [("activations", True)]
     solved = list(dict.fromkeys(path for arm in arms for path in arm["matched"]))
     columns += [(path.rpartition(".")[2], True) for path in solved]
-    rows = [_row(arm, base) + [_number(arm["matched"].get(path, "")) for path in solved] for arm in arms[:MOST]]
+    rows = [_row(arm, base) + [_number(_at(arm["config"], path)) for path in solved] for arm in arms[:MOST]]
     print_table(columns, rows)
     if len(arms) > MOST:
         console().print(f"and {len(arms) - MOST:,} more arms, which `--json` lists")
@@ -61,6 +67,34 @@ def _row(arm: Mapping[str, Any], base: Mapping[str, Any]) -> list[str]:
     mine, theirs = arm["parameters"]["total"], base["parameters"]["total"]
     flops = change(arm["flops"] * arm["steps"], base["flops"] * base["steps"])
     return [arm["name"], f"{mine:,}", change(mine, theirs), f"{arm['flops']:.3g}", flops, size(arm["activations"])]
+
+
+def _at(config: Any, path: str) -> Any:
+    """The value at a path of an arm's configuration; an empty text where the arm has no such option."""
+    for step in path.split("."):
+        if isinstance(config, list) and step.isdecimal() and int(step) < len(config):
+            config = config[int(step)]
+        else:
+            config = config.get(step, "") if isinstance(config, Mapping) else ""
+    return config
+
+
+def _unmatched(made: Plan) -> str | None:
+    """That arms are not of one size, where the experiment says nothing of it."""
+    arms, matching = made.arms, made.data["match"]
+    if matching and any(matching.values()):
+        return None
+    sizes = [(arm["parameters"]["total"], arm["flops"] * arm["steps"]) for arm in arms]
+    apart = sum(
+        any(abs(mine - theirs) > UNLIKE * theirs for mine, theirs in zip(each, sizes[0], strict=True)) for each in sizes
+    )
+    if not apart:
+        return None
+    differ, them = ("differs", "it") if apart == 1 else ("differ", "them")
+    return (
+        f"not matched: {_count(apart, 'arm')} {differ} by more than {100 * UNLIKE:g}% in parameters or training FLOPs; "
+        f"`match` can make {them} equal"
+    )
 
 
 def _summary(made: Plan) -> Iterator[str]:
@@ -83,10 +117,7 @@ def _summary(made: Plan) -> Iterator[str]:
     if "fraction" in plan:
         yield from _fraction(plan["fraction"])
     yield from _excluded(made)
-    if plan["expect"]:
-        names = {arm["id"]: arm["name"] for arm in arms}
-        predicted = [f"{names[each['arm']]} {each['effect'].replace('_', ' ')}" for each in plan["expect"]]
-        yield f"predicted: {', '.join(predicted)}"
+    yield from _predicted(plan)
     if made.price:
         yield _price(made)
     yield f"plan {plan['hash']}"
@@ -121,14 +152,25 @@ def _fraction(fraction: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _excluded(made: Plan) -> Iterator[str]:
-    by_rule: dict[int | None, list[str]] = {}
+    by_rule: dict[int | None, list[Mapping[str, Any]]] = {}
     for cell in made.data["excluded"]:
-        by_rule.setdefault(cell["rule"], []).append(cell["why"])
-    for rule, reasons in by_rule.items():
-        if rule is not None:
-            yield f"excluded: {_count(len(reasons), 'cell')} by exclude[{rule}]: {reasons[0]}"
-        else:
-            yield f"excluded: {_count(len(reasons), 'cell')} that cannot be built"
+        by_rule.setdefault(cell["rule"], []).append(cell)
+    for rule, cells in by_rule.items():
+        if rule is None:
+            yield f"excluded: {_count(len(cells), 'cell')} that cannot be built"
+            continue
+        which = f"`{cells[0]['name']}`" if len(cells) == 1 else _count(len(cells), "cell")
+        yield f"excluded: {which} by exclude[{rule}]: {cells[0]['why']}"
+
+
+def _predicted(plan: Mapping[str, Any]) -> Iterator[str]:
+    names = {arm["id"]: arm["name"] for arm in plan["arms"]}
+    for each in plan["expect"][:MOST]:
+        name = each.get("name") or names[each["arm"]]
+        source = f" ({each['source']})" if each.get("source") else ""
+        yield f"predicted: {name} {each['effect'].replace('_', ' ')}{source}"
+    if (more := len(plan["expect"]) - MOST) > 0:
+        yield f"and {_count(more, 'more prediction')}, which `--json` lists"
 
 
 def _price(made: Plan) -> str:

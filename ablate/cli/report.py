@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import ablate
+from ablate.analysis.predictions import predicted
 from ablate.api import changed_since, find_study
 from ablate.cli.output import console, print_json
 
@@ -15,13 +16,16 @@ def write_report(study: Path, runs: Path, out: Path | None, *, as_json: bool) ->
     results = ablate.results(folder.path)
     path = ablate.report(results, out=out)
     verdicts = results.verdicts()
+    foretold = results.predictions().to_dict("records")
     if as_json:
         listed = [{"arm": each.name, "verdict": each.word, "sentence": each.sentence} for each in verdicts]
-        print_json({"report": str(path), "complete": results.complete, "verdicts": listed})
+        print_json({"report": str(path), "complete": results.complete, "verdicts": listed, "predictions": foretold})
         return
     shown = console()
     for verdict in verdicts:
         shown.print(verdict.sentence)
+    for each in foretold:
+        shown.print(f"predicted: {predicted(each)}: {each['judged']}")
     for caveat in results.caveats():
         shown.print(f"note: {caveat}")
     if changed_since(study, folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import typer
 
 from ablate.analysis.code import other_code
 from ablate.api import dry_run, sweep_plan
-from ablate.cli.output import console, print_json, print_table, print_warnings
+from ablate.cli.output import Planning, console, print_json, print_table, print_warnings
 from ablate.cli.progress import Progress
 from ablate.cli.status import next_command
 from ablate.experiment import load
@@ -45,7 +46,7 @@ def run_experiment(
     """Run an experiment with progress on stderr; exit 1 if trials failed, 3 by the budget, 130 if interrupted."""
     experiment = load(file, plugins=plugins, sets=sets)
     try:
-        with Progress() as progress:
+        with Progress() as progress, Planning() as planning:
             study, made, outcome = sweep_plan(
                 experiment,
                 runs=runs,
@@ -56,6 +57,7 @@ def run_experiment(
                 seeds=seeds,
                 extend=extend,
                 on_event=progress,
+                on_arm=planning,
                 on_plan=lambda plan: print_warnings(plan.warnings),
             )
     except Interrupted as stopped:
@@ -85,7 +87,8 @@ def run_experiment(
         words = ("diverged", "failed", "timed_out", "waiting")
         parts += [f"{number} {word.replace('_', ' ')}" for word in words if (number := getattr(counts, word))]
         typer.echo(", ".join(parts) + f": {study.path}")
-        typer.echo(f"next: {next_command(file, runs, asdict(counts))}")
+        command = shlex.split(experiment.command)
+        typer.echo(f"next: {next_command(command, file, study, runs, asdict(counts))}")
     if outcome.exit_code:
         raise typer.Exit(outcome.exit_code)
 
@@ -104,16 +107,19 @@ def preview_experiment(
     as_json: bool,
 ) -> None:
     """Print what a run would do; nothing is started or written. Exit 3 if the run would be refused."""
-    seen = dry_run(
-        load(file, plugins=plugins, sets=sets),
-        runs=runs,
-        retry=retry,
-        limit=limit,
-        only=only,
-        seeds=seeds,
-        extend=extend,
-        on_plan=lambda plan: print_warnings(plan.warnings),
-    )
+    experiment = load(file, plugins=plugins, sets=sets)
+    with Planning() as planning:
+        seen = dry_run(
+            experiment,
+            runs=runs,
+            retry=retry,
+            limit=limit,
+            only=only,
+            seeds=seeds,
+            extend=extend,
+            on_arm=planning,
+            on_plan=lambda plan: print_warnings(plan.warnings),
+        )
     if as_json:
         arms = {id: {"name": name, **_tallied(tally)} for id, name, tally in seen.arms}
         print_json({"study": str(seen.study.path), **_tallied(seen.total), "arms": arms, "refused": seen.refusal})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,8 @@ from ablate.records.locks import lock_held
 from ablate.registry import closest
 
 LOG_LINES = 20
+BRACKETED = frozenset(",[]{}:#")
+"""What text between brackets has only in quotes."""
 GAVE_UP = ("failed", "timed_out", "pruned")
 """Ends of an attempt after which a trial does not go on by itself."""
 
@@ -174,5 +177,17 @@ def _value(value: Any) -> str:
     from ablate.experiment.levels import shown
 
     if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(_inside, value))}]"
+    if isinstance(value, Mapping):
+        options = {name: option for name, option in value.items() if option is not None}
+        if options.keys() == {"kind"}:
+            return _inside(options["kind"])
+        return f"{{{', '.join(f'{name}: {_inside(option)}' for name, option in options.items())}}}"
     return f"{value:g}" if isinstance(value, float) else shown(value)
+
+
+def _inside(value: Any) -> str:
+    """A value within brackets, where some text needs quotes that needs none outside of them."""
+    if isinstance(value, str) and (BRACKETED.intersection(value) or value != value.strip() or not value):
+        return json.dumps(value, ensure_ascii=False)
+    return _value(value)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.api import RUNS, changed_since, find_study
 from ablate.cli.output import console, print_json, print_table
+from ablate.records.layout import StudyFolder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,11 +32,13 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     timed_out = _reasons(frame[frame["end"] == "timed_out"])
     interrupted = _reasons(frame[(frame["end"] == "waiting") & (frame["reason"] != "")])
     changed = changed_since(what, study)
-    run = f"ablate run {what}" if what.is_file() else plan["command"]
+    command = _command(plan, what)
     runs = study.path.parent if what.is_dir() else runs
     budget = uses(study, plan["budget"])
     unfinished = total | {"waiting": total["waiting"] + changed}
-    following = "it is running; ask again" if total["running"] else next_command(what, runs, unfinished, run=run)
+    following = next_command(command, what, study, runs, unfinished)
+    if total["running"]:
+        following = "it is running; ask again"
     if as_json:
         tallies = {id: {"name": name, **tally} for id, (name, tally) in arms.items()}
         told = {"arms": tallies, "failures": failed, "timeouts": timed_out, "interrupted": interrupted}
@@ -70,18 +74,31 @@ def _reasons(frame: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def next_command(what: Path | str, runs: Path, counts: Mapping[str, int], *, run: str | None = None) -> str:
-    """The command that comes next: ``run`` (by default that of ``what``) while there is something to run.
+def _command(plan: Mapping[str, Any], what: Path) -> list[str]:
+    """The command that runs a study on: with its plugins and settings, if its plan was made from this file."""
+    command = shlex.split(plan["command"])
+    if what.is_dir():
+        return command
+    made_from = Path(plan.get("folder", "")) / Path(*command[2:3]).name
+    same = made_from == what.parent.resolve() / what.name
+    return ["ablate", "run", str(what), *(command[3:] if same else ())]
+
+
+def next_command(command: Sequence[str], what: Path, study: StudyFolder, runs: Path, counts: Mapping[str, int]) -> str:
+    """The command that comes next: the one that runs the experiment while there is something to run, or its report.
 
     Args:
+        command: the words of what runs the experiment, with its plugins and settings.
         what: what the user named.
+        study: the study, which is reported by its folder where the file alone does not say all of it.
         runs: the folder that holds the studies.
         counts: how many trials are ``waiting``, ``failed`` and ``timed_out``.
-        run: the command that runs the experiment, where it is known.
     """
-    where = "" if runs == RUNS else f" --runs {runs}"
-    again = {"failed": " --retry failed", "timed_out": " --retry timeout"}
-    retries = "".join(option for end, option in again.items() if counts[end])
+    where = [] if runs == RUNS else ["--runs", str(runs)]
+    again = {"failed": "failed", "timed_out": "timeout"}
+    retries = [word for end, option in again.items() if counts[end] for word in ("--retry", option)]
     if counts["waiting"] or retries:
-        return f"{run or f'ablate run {what}'}{where}{'' if counts['waiting'] else retries}"
-    return f"ablate report {what}{where}"
+        return shlex.join([*command, *where, *(() if counts["waiting"] else retries)])
+    if what.is_dir() or len(command) > 3:
+        return shlex.join(["ablate", "report", str(study.path)])
+    return shlex.join(["ablate", "report", str(what), *where])

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from ablate.errors import Diagnostic, RefusedError
-from ablate.experiment.designs import Chosen, Design, EachAndAll, FractionalDesign, Full, Listed, OneAtATime, Pairs
-from ablate.experiment.factors import Axis, check_overlap, holds, overlap, read_axes
-from ablate.experiment.levels import Bench, Level, setup_key, shown
+from ablate.experiment.cells import FACTORIAL, Arm, Cells, Excluded, check_circles
+from ablate.experiment.designs import Design, EachAndAll, FractionalDesign, Full, Listed, OneAtATime, Pairs
+from ablate.experiment.factors import Axis, check_overlap, overlap, read_axes
+from ablate.experiment.levels import Bench, Level, shown
 from ablate.experiment.paths import Place
 from ablate.experiment.reading import Document
-from ablate.experiment.rules import Rule, check_rules, read_levels, read_rules
+from ablate.experiment.rules import check_rules, read_levels, read_rules
 from ablate.experiment.schema import Fractional, Settings, seed_list
-from ablate.experiment.settings import Setup
 from ablate.experiment.vetting import check_match, check_tune, tuning_warnings
 from ablate.registry import Registry
 
@@ -28,43 +29,18 @@ PLAIN: Mapping[str, Callable[[Sequence[Axis]], Design]] = {
 """Designs that need nothing but the factors."""
 OF_TWO = ("leave_one_out", "add_one", "fractional")
 """Designs over factors of two levels."""
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One combination of levels, and what it resolves to."""
-
-    name: str
-    chosen: Mapping[str, Level]
-    """The level of each factor that is part of the arm."""
-    setup: Setup
-    aliases: tuple[str, ...] = ()
-    """Names of further combinations that resolve to the same setup."""
-
-    @property
-    def levels(self) -> dict[str, Any]:
-        """The label of each factor's level."""
-        return {factor: level.label for factor, level in self.chosen.items()}
-
-
-@dataclass(frozen=True)
-class Excluded:
-    """A cell of the design that a rule leaves out."""
-
-    name: str
-    chosen: Mapping[str, Level]
-    why: str
-    rule: int
-    """The rule's index."""
-    setup: Setup | None
-    """What it would have been, if it is a valid setup at all."""
+MOST_NAMED = 12
+"""So many arms are named in a message."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A prediction about one arm."""
+    """A prediction about one arm, or about a main effect in a design that has them."""
 
-    arm: Arm
+    name: str
+    arm: Arm | None
+    level: tuple[str, Any] | None
+    """The factor, and the label of its level, whose main effect is meant."""
     effect: str
     source: str
 
@@ -96,129 +72,59 @@ def expand(settings: Settings, document: Document, registry: Registry) -> Grid:
     _check_sets(bench, axes)
     check_match(bench, axes)
     check_tune(bench, axes)
+    check_circles(bench, axes)
     bench.stop_on_problems()
     _check_size(settings, axes, design)
-    cells = _Cells(bench, axes, rules)
+    cells = Cells(bench, axes, rules)
     for chosen in design.combinations():
         cells.add(chosen, is_baseline=chosen == design.baseline)
     warnings = check_rules(bench, rules, cells.struck, cells.count - 1)
+    warnings += cells.warnings()
     warnings += _unvaried(bench, axes, cells)
-    bench.stop_on_problems()
+    warnings += _unused(bench, axes)
     arms = tuple(cells.arms.values())
+    if arms and not settings.allow_noop:
+        cells.check_effects()
+    _check_left(bench, design, cells)
+    bench.stop_on_problems()
     expected = _expected(bench, axes, arms)
     warnings += tuning_warnings(bench, axes, arms)
     bench.stop_on_problems()
     return Grid(tuple(axes), arms, tuple(cells.excluded.values()), expected, tuple(warnings), design)
 
 
-class _Cells:
-    """The cells of a design, sorted into arms and what rules leave out."""
-
-    def __init__(self, bench: Bench, axes: Sequence[Axis], rules: Sequence[Rule]) -> None:
-        self.arms: dict[str, Arm] = {}
-        self.excluded: dict[str, Excluded] = {}
-        self.struck: dict[int, int] = {}
-        self.levels: dict[str, dict[int, Level]] = {axis.name: {} for axis in axes}
-        """The levels of each factor that are part of some cell."""
-        self._bench = bench
-        self._axes = axes
-        self._rules = rules
-        self._conditional = _in_order([axis for axis in axes if axis.conditions])
-        self._seen: set[tuple[tuple[str, int], ...]] = set()
-        # A level can be dead only where another factor sets what is around it.
-        around = {axis.name: {path for other in axes if other is not axis for path in other.paths} for axis in axes}
-        self._nested = [
-            axis.name
-            for axis in axes
-            if any(outer == path[: len(outer)] for path in axis.paths for outer in around[axis.name])
-        ]
-
-    @property
-    def count(self) -> int:
-        """How many cells there are; combinations that differ in levels that are no part of them are one cell."""
-        return len(self._seen)
-
-    def add(self, chosen: Chosen, *, is_baseline: bool) -> None:
-        """Sort in one combination."""
-        part = self._part(chosen)
-        cell = tuple((factor, id(level)) for factor, level in part.items())
-        if cell in self._seen:
-            return
-        self._seen.add(cell)
-        for factor, level in part.items():
-            self.levels[factor][id(level)] = level
-        name = "baseline" if is_baseline else self._name(part)
-        matching = [index for index, rule in enumerate(self._rules) if rule.matches(part)]
-        for index in matching:
-            self.struck[index] = self.struck.get(index, 0) + 1
-            if is_baseline:
-                self._bench.report("G212", "this rule leaves out the baseline", self._rules[index].place)
-        if matching:
-            setup = self._bench.setup(part.values(), quietly=True)
-            self.excluded[name] = Excluded(name, part, self._rules[matching[0]].why, matching[0], setup)
-            return
-        setup = self._bench.setup(part.values())
-        if setup is None:
-            return
-        known = self.arms.get(key := setup_key(setup))
-        if known is None:
-            self.arms[key] = Arm(name, part, setup)
-        else:
-            self.arms[key] = replace(known, aliases=(*known.aliases, name))
-
-    def _part(self, chosen: Chosen) -> Chosen:
-        """The levels of those factors that are part of the arm: their condition holds, and what they set is there."""
-        if not self._conditional and not self._nested:
-            return chosen
-        kept = {axis.name: chosen[axis.name] for axis in self._axes if not axis.conditions}
-        for axis in self._conditional:
-            if holds(self._bench, axis.conditions, self._bench.tree(kept.values())):
-                kept[axis.name] = chosen[axis.name]
-        raw = self._bench.tree(kept.values())
-        dead = {
-            name
-            for name in self._nested
-            if name in kept and all(self._bench.dead(path, raw) for path in kept[name].changes)
-        }
-        return {name: level for name, level in chosen.items() if name in kept and name not in dead}
-
-    def _name(self, part: Chosen) -> str:
-        """The levels that differ from the baseline, or every level where there is no single change to speak of."""
-        every = self._bench.settings.design_name in ("full", "fractional")
-        named = [axis for axis in self._axes if axis.name in part]
-        parts = [axis for axis in named if every or part[axis.name] is not axis.baseline] or named
-        return ", ".join(f"{axis.name}={shown(part[axis.name].label)}" for axis in parts) or "baseline"
+def _unused(bench: Bench, axes: Sequence[Axis]) -> Iterator[Diagnostic]:
+    """Levels of `baseline` that replace what `model` says, so that no arm has that."""
+    for axis in axes:
+        named = axis.name in (bench.settings.baseline or {})
+        if named and not axis.when and not any(level.same for level in axis.levels):
+            dotted = ", ".join(f"`{'.'.join(map(str, path))}`" for path in sorted(axis.paths, key=str))
+            words = f"no level of `{axis.name}` is what the file says at {dotted}, so no arm has that"
+            help = "make it a level, or take it out of `model`"
+            yield bench.document.diagnose("W014", words, ("baseline", axis.name), key=True, help=help)
 
 
-def _in_order(axes: Sequence[Axis]) -> list[Axis]:
-    """Factors with conditions, each after those that set what its own conditions look at."""
-    ordered: list[Axis] = []
-    left = list(axes)
-    while left:
-        free = (
-            axis
-            for axis in left
-            if not any(
-                overlap(condition.path, path)
-                for other in left
-                if other is not axis
-                for path in other.paths
-                for condition in axis.conditions
-            )
-        )
-        ordered.append(next(free, left[0]))  # in a circle the file's order decides
-        left.remove(ordered[-1])
-    return ordered
+def _check_left(bench: Bench, design: Design, cells: Cells) -> None:
+    """Note a design of which too little is left to answer its question."""
+    left = len(cells.arms)
+    if left == 1 and cells.excluded and len(cells.excluded) == cells.count - 1:
+        if max(cells.struck.values(), default=0) < cells.count - 1:
+            bench.report("G212", "these rules together leave out every arm but the baseline", ("exclude",), key=True)
+    elif isinstance(design, FractionalDesign) and left < design.size and not bench.problems:
+        words = f"the fraction has {design.size} arms, and {left} are left, so its factors are no longer balanced"
+        help = "a fraction takes no `exclude` and no arms that fall together: take `full`, or leave a factor out"
+        bench.report("G211", words, ("design",), key=True, otherwise=help)
 
 
-def _unvaried(bench: Bench, axes: Sequence[Axis], cells: _Cells) -> Iterator[Diagnostic]:
+def _unvaried(bench: Bench, axes: Sequence[Axis], cells: Cells) -> Iterator[Diagnostic]:
     """Factors that the design should vary, and that have one level, or none, wherever they are part of an arm."""
     for axis in axes:
         found = [shown(level.label) for level in cells.levels[axis.name].values()]
-        if bench.settings.design_name != "list" and len(axis.levels) > 1 and len(found) < 2:
+        if bench.settings.design_name != "list" and len(found) < 2:
             why = f"wherever it is part of one, its level is {found[0]}" if found else "it is part of none"
             words = f"no arm varies `{axis.name}`: {why}"
             help = "its `when`, or a part that it needs, must hold in the baseline; or take `full` or `pairs`"
+            help = help if len(axis.levels) > 1 else "give it another level, or leave it out"
             yield bench.document.diagnose("W012", words, ("factors", axis.name), key=True, help=help)
 
 
@@ -234,7 +140,7 @@ def _design(bench: Bench, axes: Sequence[Axis]) -> Design:
                     words,
                     ("factors", axis.name),
                     key=True,
-                    otherwise="make it a switch, or take `design: one_at_a_time`",
+                    otherwise="leave it two of them, or take `design: one_at_a_time`",
                 )
     if name != "list" and settings.arms is not None:
         bench.report("G211", f"`arms` belongs to `design: list`, and the design is `{name}`", ("arms",), key=True)
@@ -242,6 +148,10 @@ def _design(bench: Bench, axes: Sequence[Axis]) -> Design:
         return Listed(axes, _spelled(bench, axes))
     if name == "fractional":
         wanted = settings.design.resolution if isinstance(settings.design, Fractional) else Fractional().resolution
+        for axis in axes:
+            if axis.when:
+                words = f"a fraction takes no factor with a condition, and `{axis.name}` has a `when`"
+                bench.report("G211", words, ("factors", axis.name), key=True, otherwise="take `design: full`")
         fraction = FractionalDesign(axes, wanted)
         try:
             fraction.signs  # noqa: B018  # there may be none
@@ -283,17 +193,31 @@ def _expected(bench: Bench, axes: Sequence[Axis], arms: Sequence[Arm]) -> tuple[
         levels = read_levels(bench, axes, entry.arm, ("expect", index, "arm"))
         if levels is None:
             continue
+        name = ", ".join(f"{factor}={shown(level.label)}" for factor, level in levels.items())
+        by_name = {axis.name: axis for axis in axes}
+        changes = [factor for factor, level in levels.items() if level is not by_name[factor].baseline]
+        if len(levels) == 1 and changes and bench.settings.design_name in FACTORIAL:
+            (factor, level), *_ = levels.items()
+            found.append(Expected(name, None, (factor, level.label), entry.effect, entry.source))
+            continue
         wanted = {axis.name: axis.baseline for axis in axes} | levels
-        arm = next((arm for arm in arms[1:] if all(wanted[name] is level for name, level in arm.chosen.items())
-                    and levels.keys() <= arm.chosen.keys()), None)  # fmt: skip
+        fitting = (arm for arm in arms[1:] if any(_is(part, wanted, levels) for part in (arm.chosen, *arm.also)))
+        arm = next(fitting, None)
         if arm is None:
             words = f"`expect[{index}]` speaks of an arm that the design does not have"
-            if all(wanted[axis.name] is axis.baseline for axis in axes):
+            if not changes:
                 words = f"`expect[{index}]` speaks of the baseline, which arms are compared with"
-            bench.report("G213", words, ("expect", index, "arm"), otherwise="`ablate plan` lists the arms")
+            listed = "; ".join(each.name for each in arms[1:MOST_NAMED])
+            more = f"; and {len(arms) - MOST_NAMED} more" if len(arms) > MOST_NAMED else ""
+            bench.report("G213", words, ("expect", index, "arm"), otherwise=f"its arms are {listed}{more}")
         else:
-            found.append(Expected(arm, entry.effect, entry.source))
+            found.append(Expected(name, arm, None, entry.effect, entry.source))
     return tuple(found)
+
+
+def _is(part: Mapping[str, Level], wanted: Mapping[str, Level], named: Mapping[str, Level]) -> bool:
+    """Whether a cell is the one that is wanted; what is named must be part of it."""
+    return all(wanted[name] is level for name, level in part.items()) and named.keys() <= part.keys()
 
 
 def _check_sets(bench: Bench, axes: Sequence[Axis]) -> None:
@@ -318,10 +242,12 @@ def _check_size(settings: Settings, axes: Sequence[Axis], design: Design) -> Non
     if trials <= limit:
         return
     two = all(len(axis.levels) == 2 for axis in axes)
-    designs: dict[str, Design] = {"one_at_a_time": OneAtATime(axes), "pairs": Pairs(axes)}
+    designs = {"one_at_a_time": OneAtATime(axes), "pairs": Pairs(axes)}
+    sizes = {name: other.size for name, other in designs.items()}
     if two:
-        designs["fractional"] = FractionalDesign(axes)
-    smaller = {name: size for name, other in designs.items() if (size := other.size * (seeds + tuning)) < trials}
+        with suppress(ValueError):  # there is no fraction of so many factors
+            sizes["fractional"] = FractionalDesign(axes).size
+    smaller = {name: count for name, size in sizes.items() if (count := size * (seeds + tuning)) < trials}
     listed = ", ".join(f"`{name}` {size:,}" for name, size in smaller.items())
     each = f"{seeds:,} seeds" if seeds != 1 else "1 seed"
     each += f" and {tuning:,} tuning trials" if tuning else ""

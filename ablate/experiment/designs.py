@@ -134,7 +134,10 @@ class FractionalDesign(Design):
 
         rows = fracfact_by_res(len(self.axes), self.wanted)
         for resolution in range(self.wanted + 1, len(self.axes) + 1):  # a better one costs nothing while it is as large
-            better = fracfact_by_res(len(self.axes), resolution)
+            try:
+                better = fracfact_by_res(len(self.axes), resolution)
+            except ValueError:  # so many factors have none
+                break
             if len(better) > len(rows):
                 break
             rows = better

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ablate.experiment.conditions import Condition, exclusive, read_condition
+from ablate.experiment.equal_levels import without_effect
 from ablate.experiment.identity import spelled, text, written
+from ablate.experiment.keys import ELSEWHERE, NO_FACTOR, deeper, did_you_mean, in_setup, meant_path
 from ablate.experiment.levels import Bench, Level, label, same_label, same_value, shown, value_key
 from ablate.experiment.paths import Place, class_at, fields_at, unread
 from ablate.experiment.schema import Factor
@@ -17,6 +19,8 @@ from ablate.slots import Component
 
 SWITCH = {"on": "on", "true": "on", "off": "off", "false": "off"}
 """What a switch's levels may be called."""
+ONE_OF_MANY = ("pairs", "leave_one_out", "add_one", "list")
+"""Designs in which a factor that is no part of the baseline has one of its levels without being named."""
 NO_SWITCH = {"yes": "on", "y": "on", "1": "on", "no": "off", "n": "off", "0": "off"}
 """What they may not be called, and what is meant."""
 
@@ -128,7 +132,7 @@ def _axis(bench: Bench, name: str, factor: Factor) -> Axis | None:
         first = seen.get(key)
         if first and (setup or not there):
             words = f"two levels of `{name}` are the same: {shown(first.label)} and {shown(level.label)}"
-            bench.report("G202", words, level.source)
+            bench.report("G202", words, level.source, otherwise=without_effect(bench, first, level))
         elif any(same_label(level.label, other.label) for other in levels):
             bench.report("G202", f"two levels of `{name}` are called {shown(level.label)}", level.source)
         levels.append(replace(level, same=key == own))
@@ -220,10 +224,9 @@ def read_path(bench: Bench, dotted: str, source: Place, *, key: bool = False, an
     """The steps of a path, if something reads it: in the baseline, or ``anywhere`` in a component that there is."""
     steps = dotted.split(".")
     if steps[0] not in Setup.model_fields:
-        near = closest(steps[0], Setup.model_fields)
-        guess = f"{near}.{'.'.join(steps[1:])}" if near and steps[1:] else None
         words = f"nothing reads `{dotted}`: a path starts with model, task or training"
-        bench.report("G201", words, source, guess, key=key)
+        help = meant_path(steps, bench.settings.factors, bench.raw, bench.registry)
+        bench.report("G201", words, source, key=key, otherwise=help)
         return None
     path = tuple(steps)
     nowhere = unread(path, bench.registry)
@@ -232,16 +235,22 @@ def read_path(bench: Bench, dotted: str, source: Place, *, key: bool = False, an
     for length in range(1, len(steps)):
         options = fields_at(path[:length], bench.raw, bench.registry)
         if steps[length] not in options:
-            near = closest(steps[length], options)
+            inner = deeper(path[:length], steps[length], bench.raw, bench.registry)
+            near = None if inner else closest(steps[length], options)
             guess = ".".join([*steps[:length], near]) if near else None
+            if not inner and not near:
+                inner = in_setup(steps[length], bench.raw, bench.registry)
             otherwise, here = None, class_at(path[:length], bench.raw, bench.registry)
             words = f"nothing reads `{dotted}`"
             if nowhere is None and here and issubclass(here, Component):
                 kind = here.model_fields["kind"].default
                 words += f" where the {here.slot} is `{kind}`, as in the baseline"
                 guess, otherwise = None, "say when it applies: `when: {" + ".".join(steps[:length]) + ".kind: KIND}`"
+            elif inner:
+                otherwise = did_you_mean(inner, steps[length + 1 :])
             elif not near and options:
-                otherwise = f"there is: {', '.join(options)}"
+                word = ELSEWHERE.get(steps[length], steps[length])
+                otherwise = NO_FACTOR.get(word, f"there is: {', '.join(options)}")
             bench.report("G201", words, source, guess, key=key, otherwise=otherwise)
             return None
     return path
@@ -252,7 +261,11 @@ def _baseline(bench: Bench, name: str, levels: list[Level], *, there: bool) -> L
     named = bench.settings.baseline or {}
     if name in named:
         return find_level(bench, name, levels, named[name], ("baseline", name))
-    if not there:  # the factor is no part of the baseline, and of an arm that it is part of its first level is
+    if not there:
+        if levels and bench.settings.design_name in ONE_OF_MANY:
+            words = f"`{name}` is no part of the baseline, so which level is it where another change brings it in?"
+            help = "say it: `baseline: {" + name + ": LEVEL}`"
+            bench.report("G204", words, ("factors", name), key=True, otherwise=help)
         return levels[0] if levels else None
     equal = next((level for level in levels if level.same), None)
     if bench.settings.design_name == "add_one" and equal:

@@ -1,12 +1,18 @@
-"""What was meant by a key that nothing reads: a misspelling, a key of another place, or another tool's word."""
+"""What was meant by a key, a path or a word that nothing reads, and how a key that is missing is written.
+
+It may be misspelt, be the name of another place, or be another tool's word.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
 
-from ablate.experiment.paths import Place, fields_at
+from ablate.experiment.paths import Place, class_at, fields_at
+from ablate.experiment.schema import Factor
+from ablate.experiment.settings import Setup
 from ablate.registry import Registry, closest
+from ablate.slots import Component, Options
 
 ELSEWHERE = {
     "direction": "goal",
@@ -24,6 +30,32 @@ ELSEWHERE = {
     "num_heads": "heads",
 }
 """What other tools call a key, and its name here."""
+VALUES = {
+    "factorial": "full",
+    "full_factorial": "full",
+    "grid": "full",
+    "cartesian": "full",
+    "ofat": "one_at_a_time",
+    "oat": "one_at_a_time",
+    "single": "one_at_a_time",
+    "ablation": "leave_one_out",
+    "loo": "leave_one_out",
+}
+"""What other tools call a value, and its name here."""
+STEPS = (
+    "steps are the same for all arms; where FLOPs are to be the same, `match` adjusts the steps: "
+    "`train_flops: {adjust: budget.steps}`"
+)
+NO_FACTOR = {
+    "seeds": "seeds are replicates and no factor: every arm is trained with each of them",
+    "seed": "seeds are replicates and no factor: every arm is trained with each of them, as in `seeds: 6`",
+    "budget.steps": STEPS,
+    "steps": STEPS,
+}
+"""What is meant to be varied and is no part of a setup, and why it is not."""
+
+DEEPEST = 5
+"""How many steps below a place an option of some name is looked for."""
 
 
 def meant(place: Place, data: Any, registry: Registry) -> str:
@@ -38,6 +70,87 @@ def meant(place: Place, data: Any, registry: Registry) -> str:
         return f"`{word}` belongs {' or '.join(_told(home) for home in homes)}"
     near = closest(name, options)
     return f"did you mean `{near}`?" if near else f"there is: {', '.join(options)}"
+
+
+def meant_value(word: str, choices: Iterable[str]) -> str | None:
+    """Which of the choices was meant: another tool's word for it, or a misspelling; None where none is near."""
+    choices = list(choices)
+    here = VALUES.get(word.lower().replace("-", "_").replace(" ", "_"))
+    return here if here in choices else closest(word, choices)
+
+
+def deeper(around: Place, name: str, data: Any, registry: Registry) -> list[Place]:
+    """Where below a place there is an option of this name, or of what it is called here: the nearest ones."""
+    name = ELSEWHERE.get(name, name)
+    places = [around]
+    for _ in range(DEEPEST):
+        places = [(*place, inner) for place in places for inner in fields_at(place, data, registry) if inner != "kind"]
+        if found := [place for place in places if place[-1] == name]:
+            return found
+    return []
+
+
+def meant_path(steps: Sequence[str], factors: Mapping[str, Factor], data: Any, registry: Registry) -> str | None:
+    """The help for a path of another start: the path of a factor, an option deeper down, or a start that is near."""
+    dotted, (name, *rest) = ".".join(steps), steps
+    if why := NO_FACTOR.get(ELSEWHERE.get(dotted, dotted)):
+        return why
+    factor = factors.get(dotted)
+    if factor and (path := factor.path or factor.switch):
+        return f"did you mean `{path}`?"
+    if factor and isinstance(factor.levels, dict):
+        paths = dict.fromkeys(path for changes in factor.levels.values() for path in changes)
+        sets = f": its levels set {', '.join(f'`{path}`' for path in paths)}" if paths else ""
+        return f"`{dotted}` is a factor, and a path is wanted{sets}"
+    if inner := in_setup(name, data, registry):
+        return did_you_mean(inner, rest)
+    near = closest(name, Setup.model_fields)
+    return f"did you mean `{'.'.join([near, *rest])}`?" if near and rest else None
+
+
+def did_you_mean(places: Iterable[Place], rest: Sequence[str] = ()) -> str:
+    """The guess that one of a few places was meant, each with the steps that follow it."""
+    paths = [f"`{'.'.join([*map(str, place), *rest])}`" for place in places][:3]
+    return f"did you mean {' or '.join(paths)}?"
+
+
+def in_setup(name: str, data: Any, registry: Registry) -> list[Place]:
+    """Where in a setup there is an option of this name, or of what it is called here: the places of fewest steps."""
+    found = [place for section in Setup.model_fields for place in deeper((section,), name, data, registry)]
+    return [place for place in found if len(place) == min(map(len, found))]
+
+
+def to_write(place: Place, data: Any, registry: Registry) -> str | None:
+    """The help for the required key that is missing at ``place``: its form, and what there is for it or what it is."""
+    name, owner = str(place[-1]), class_at(place[:-1], data, registry)
+    field = owner.model_fields.get(name) if owner else None
+    if field is None:
+        return None
+    if _is_slot(field.annotation):
+        kinds = registry.kinds(field.annotation.slot)
+        return f"write `{name}: {_form(field.annotation, registry)}`; there is: {', '.join(kinds)}"
+    if _is_section(field.annotation):
+        return f"write `{name}: {_form(field.annotation, registry)}`"
+    return field.description.split("\n")[0] if field.description else None
+
+
+def _form(annotation: Any, registry: Registry) -> str:
+    """How a value of a type is written: what it cannot do without, and an ellipsis for what is not known."""
+    if _is_slot(annotation):
+        kinds = registry.kinds(annotation.slot)
+        return f"{{kind: {kinds[0] if kinds else 'KIND'}, …}}"
+    if _is_section(annotation):
+        required = {name: field for name, field in annotation.model_fields.items() if field.is_required()}
+        return f"{{{', '.join(f'{name}: {_form(field.annotation, registry)}' for name, field in required.items())}}}"
+    return "…"
+
+
+def _is_slot(annotation: Any) -> TypeGuard[type[Component]]:
+    return _is_section(annotation) and issubclass(annotation, Component) and annotation.is_slot()
+
+
+def _is_section(annotation: Any) -> TypeGuard[type[Options]]:
+    return isinstance(annotation, type) and issubclass(annotation, Options)
 
 
 def _told(home: Place) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,9 @@ from ablate.experiment.reading import Document, Place, parse, read
 
 WHOLE = ("factors",)
 """Mappings whose values are replaced whole: a factor has one of three forms, which cannot be mixed."""
+
+NEAR = 0.7
+"""How much of the name of a file is to be the same for it to be the one that was meant."""
 
 
 def read_layered(path: Path, sets: Iterable[str] = ()) -> Document:
@@ -28,12 +33,8 @@ def read_layered(path: Path, sets: Iterable[str] = ()) -> Document:
         except InputError as error:
             found = [each for each in error.diagnostics if each.code != "Y001"]
             if not found:
-                cause = error.diagnostics[0]
-                found = [
-                    document.diagnose(
-                        "S114", f"`{base}` cannot be read: {cause.message}", ("extends",), help=cause.help
-                    )
-                ]
+                words = f"`{base}` cannot be read: {error.diagnostics[0].message}"
+                found = [document.diagnose("S114", words, ("extends",), help=_there_is(path, base))]
             raise InputError(found) from error
         if "extends" in below.data:
             words = f"`{base}` has an `extends` of its own, and one level is all there is"
@@ -41,10 +42,35 @@ def read_layered(path: Path, sets: Iterable[str] = ()) -> Document:
                 [document.diagnose("S114", words, ("extends",), help="put what both need into one base file")]
             )
         document = lay(document, below)
+    sets = list(sets)
+    given = [text.partition("=")[0].strip() for text in sets]
+    for path_set in given:
+        if given.count(path_set) > 1:
+            raise InputError.one("S115", f"`--set {path_set}=…` is given twice", help="keep one of the two")
     for text in sets:
         upper, place = _setting(text, document)
         document = lay(upper, document, place=place)
     return document
+
+
+def _there_is(path: Path, base: str) -> str | None:
+    """Which file was meant by one that is not there, or which ones are; relative to the file that names it."""
+    try:
+        if (path.parent / base).is_file():
+            return None
+        folder = Path(base) if (path.parent / base).is_dir() else Path(base).parent
+        if not (path.parent / folder).is_dir():
+            return f"there is no folder `{folder.as_posix()}` beside this file"
+        beside = sorted(each for each in (path.parent / folder).iterdir() if each.suffix in (".yaml", ".yml"))
+    except (OSError, ValueError):  # a name that is too long, or has a NUL in it, or a folder that may not be read
+        return None
+    others = [each for each in beside if os.path.abspath(each) != os.path.abspath(path)]
+    stems = {each.stem: (folder / each.name).as_posix() for each in others}
+    near = get_close_matches(Path(base).stem, stems, n=1, cutoff=NEAR)
+    if near:
+        return f"did you mean `{stems[near[0]]}`?"
+    listed = ", ".join(f"`{name}`" for name in list(stems.values())[:5])
+    return f"there is: {listed}{' and more' if len(stems) > 5 else ''}" if stems else None
 
 
 def _setting(text: str, document: Document) -> tuple[Document, Place]:

@@ -45,14 +45,19 @@ class Level:
 def label(value: Any) -> Any:
     """What a level is called: scalars as they are, anything else as compact text, so that tables can group by it."""
     if isinstance(value, Mapping):
-        options = [f"{key}={label(item)}" for key, item in value.items() if key != "kind"]
+        options = [f"{key}={_inner(item)}" for key, item in value.items() if key != "kind"]
         kind = value.get("kind")
         if kind:
             return f"{kind}({', '.join(options)})" if options else kind
         return f"{{{', '.join(options)}}}"
     if isinstance(value, list):
-        return f"[{', '.join(str(label(item)) for item in value)}]"
+        return f"[{', '.join(map(_inner, value))}]"
     return value
+
+
+def _inner(value: Any) -> str:
+    """A value inside of a label, in the words of YAML."""
+    return str(label(value)) if isinstance(value, Mapping | list | str) else shown(value)
 
 
 def same_label(one: Any, other: Any) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from ablate.errors import InputError
-from ablate.experiment.arms import Arm, Grid, expand
+from ablate.experiment.arms import Grid, expand
+from ablate.experiment.cells import Arm
 from ablate.experiment.identity import spelled
 from ablate.experiment.layering import read_layered
 from ablate.experiment.problems import diagnose
@@ -34,6 +35,8 @@ class Experiment:
     registry: Registry
     sets: tuple[str, ...] = ()
     """Settings from the command line, as ``path=value``; the document has them already."""
+    plugins: tuple[str, ...] = ()
+    """Plugin files from the command line, beside those that the document names."""
 
     @classmethod
     def of(
@@ -74,7 +77,8 @@ class Experiment:
     @property
     def command(self) -> str:
         """The command that runs it."""
-        return shlex.join(["ablate", "run", self.document.file, *(f"--set={each}" for each in self.sets)])
+        given = [*(f"--plugin={each}" for each in self.plugins), *(f"--set={each}" for each in self.sets)]
+        return shlex.join(["ablate", "run", self.document.file, *given])
 
     @property
     def name(self) -> str:
@@ -129,7 +133,7 @@ def validate(
         settings = Settings.model_validate(document.data, context={"registry": registry})
     except ValidationError as error:
         raise InputError([*document.warnings, *diagnose(error, document, registry)]) from error
-    experiment = Experiment(document, folder, settings, registry, tuple(sets))
+    experiment = Experiment(document, folder, settings, registry, tuple(sets), tuple(map(str, plugins)))
     _check_metrics(experiment)
     for arm in experiment.grid.arms:  # an arm that is no valid setup is an error of the file
         _check_task(experiment, arm)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from ablate.errors import Diagnostic
-from ablate.experiment.keys import meant
-from ablate.experiment.paths import Place, class_at
+from ablate.experiment.keys import meant, meant_value, to_write
+from ablate.experiment.paths import Place
 from ablate.experiment.reading import Document, looks_like_number
 from ablate.registry import Registry, closest
 
@@ -132,10 +133,8 @@ def _diagnostic(
             help += f" (these plugins could not be used: {', '.join(context['failed'])})"
         return document.diagnose("S102", items[0]["msg"], origin, help=help)
     if kind == "missing":
-        description = _description(place, data, registry)
-        return document.diagnose(
-            "S104", f"`{name}` is missing{_within(place)}", origin[:-1], key=True, help=description
-        )
+        form = to_write(place, data, registry)
+        return document.diagnose("S104", f"`{name}` is missing{_within(place)}", origin[:-1], key=True, help=form)
     message, remedy = _explain(name, items)
     return document.diagnose("S103", message, origin, help=remedy)
 
@@ -155,8 +154,16 @@ def _explain(name: str, items: Sequence[Mapping[str, Any]]) -> tuple[str, str | 
         return f"`{name}` must have {words} {count} {'item' if count == 1 else 'items'}, not {len(value)}", None
     if kind == "literal_error":
         expected = [str(choice).strip("'") for choice in item["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-        near = closest(str(value), expected)
-        return f"`{name}` must be one of {', '.join(expected)}, not {_shown(value)}", near and f"did you mean `{near}`?"
+        near = meant_value(str(value), expected)
+        remedy = f"did you mean `{near}`?" if near else None
+        if near == value:  # text that is spelled as a number
+            remedy = f"write `{near}` without quotes"
+        if name == "schema" and not near:
+            remedy = f"this version of Ablate reads version {expected[-1]} of the format"
+        choice = f"one of {', '.join(expected)}" if len(expected) > 1 else expected[0]
+        return f"`{name}` must be {choice}, not {_shown(value)}", remedy
+    if kind == "percent":
+        return f"`{name}` must be less than 1, not {_shown(value)}", f"write `{item['ctx']['written']}`"
     wanted = list(dict.fromkeys(WANTED[each["type"]] for each in items if each["type"] in WANTED))
     if "a number" in wanted:
         wanted = [want for want in wanted if want != "a whole number"]
@@ -168,8 +175,17 @@ def _explain(name: str, items: Sequence[Mapping[str, Any]]) -> tuple[str, str | 
             right = str(int(value))
         if "true or false" in wanted:
             right = right or TRUTHS.get(str(value).lower())
+        if name == "seeds" and "a mapping" in wanted:
+            right = right or _range(value)
         return f"`{name}` must be {' or '.join(wanted)}, not {_shown(value)}", right and f"write `{right}`"
     return item["msg"].removeprefix("Value error, "), None
+
+
+def _range(value: Any) -> str | None:
+    """How seeds such as ``0-5``, the last one included, are written."""
+    ends = re.fullmatch(r"([0-9]{1,18})\s*(?:-|:|\.\.)\s*([0-9]{1,18})", value) if isinstance(value, str) else None
+    first, last = map(int, ends.groups()) if ends else (1, 0)
+    return f"{{range: [{first}, {last + 1}]}}" if first <= last else None
 
 
 def _shown(value: Any) -> str:
@@ -194,9 +210,3 @@ def _name(place: Place) -> str:
 
 def _within(place: Place) -> str:
     return f" in `{'.'.join(map(str, place[:-1]))}`" if len(place) > 1 else ""
-
-
-def _description(place: Place, data: Any, registry: Registry) -> str | None:
-    owner = class_at(place[:-1], data, registry)
-    field = owner.model_fields.get(str(place[-1])) if owner else None
-    return field.description.split("\n")[0] if field and field.description else None

@@ -7,6 +7,7 @@ import re
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"B": 1, **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)},
@@ -37,7 +38,9 @@ def size(value: Any) -> Any:
 
 
 def share(value: Any) -> Any:
-    """`1%` as 0.01; anything that is no text as it is."""
+    """`1%` as 0.01; anything that is no text as it is, but for a number such as 5, which is meant as `5%`."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value < 100:
+        raise PydanticCustomError("percent", "must be less than 1", {"written": f"{value:g}%"})
     if not isinstance(value, str):
         return value
     if not re.fullmatch(PERCENT, value):

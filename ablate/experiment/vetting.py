@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ablate.errors import Diagnostic
 from ablate.experiment.factors import Axis, overlap, read_path
 from ablate.experiment.fairness import Search
 from ablate.experiment.identity import text, written
-from ablate.experiment.levels import Bench, Level, label, shown, value_key
+from ablate.experiment.levels import Bench, Level, label, setup_key, shown, value_key
 from ablate.experiment.paths import MISSING, Place, value_at
 from ablate.experiment.schema import seed_list
 
 if TYPE_CHECKING:
-    from ablate.experiment.arms import Arm
+    from ablate.experiment.cells import Arm
 
 RATE: Place = ("training", "optimizer", "lr")
 STEPS = "budget.steps"
@@ -36,6 +36,10 @@ def check_match(bench: Bench, axes: Sequence[Axis]) -> None:
             continue
         path = read_path(bench, target.adjust, place)
         if path is None:
+            continue
+        if path[0] == "task":
+            words = f"`{target.adjust}` is part of the task, and all arms are judged on the same"
+            bench.report("G214", words, place, otherwise="adjust an option of `model`, or `budget.steps`")
             continue
         value = value_at(path, bench.raw, bench.registry)
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -136,5 +140,24 @@ def _check_unvaried(bench: Bench, axes: Sequence[Axis], path: Place, code: str, 
             if not level.same and any(overlap(path, other) for other in bench.explicit(level.changes)):
                 dotted = ".".join(map(str, path))
                 words = f"`{verb}` sets `{dotted}`, which the factor `{axis.name}` sets too"
-                bench.report(code, words, place, otherwise="choose another option, or leave this one to one of the two")
+                help = "choose another option, or leave this one to one of the two"
+                if _differ_without(bench, axis, path):
+                    help = f"leave `{path[-1]}` out of the levels: `{verb}` chooses it"
+                bench.report(code, words, place, otherwise=help)
                 return
+
+
+def _differ_without(bench: Bench, axis: Axis, path: Place) -> bool:
+    """Whether the levels of a factor are all different also where none of them spells the option at ``path``."""
+    left = [{at: _cut(value, path[len(at) :]) if path[: len(at)] == at else value
+             for at, value in level.changes.items() if at != path} for level in axis.levels]  # fmt: skip
+    setups = [bench.setup([Level(None, changes, axis.levels[0].source)], quietly=True) for changes in left]
+    return len({setup_key(setup) for setup in setups if setup}) == len(axis.levels)
+
+
+def _cut(value: Any, path: Place) -> Any:
+    """A level's value without the option at ``path`` inside it."""
+    if not isinstance(value, Mapping) or path[0] not in value:
+        return value
+    kept = {key: item for key, item in value.items() if key != path[0]}
+    return kept if len(path) == 1 else {**kept, path[0]: _cut(value[path[0]], path[1:])}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -53,8 +53,12 @@ class Plan:
         return f"Plan({self.name!r}: {len(self.arms)} arms, {len(self.trials)} trials, {self.data['hash']})"
 
 
-def make_plan(experiment: Experiment) -> Plan:
+def make_plan(experiment: Experiment, *, on_arm: Callable[[int, int], None] = lambda done, arms: None) -> Plan:
     """Resolve every arm: read the data, match, build each distinct shape once on the meta device, count and identify.
+
+    Args:
+        experiment: the experiment.
+        on_arm: told how many arms are done, and of how many.
 
     Raises:
         InputError: the data cannot be used, a logger's package is missing, an arm cannot be built or matched, or
@@ -63,7 +67,7 @@ def make_plan(experiment: Experiment) -> Plan:
     settings = experiment.settings
     _check_loggers(experiment)
     device = pick_device()
-    resolved = resolve(experiment, device)
+    resolved = resolve(experiment, device, on_arm)
     arms = [arm.data for arm in resolved.arms]
     trials = [
         {"id": digest({"arm": arm["id"], "seed": seed}), "arm": arm["id"], "seed": seed}
@@ -153,13 +157,16 @@ def _given(path: Place, value: Any) -> list[Place]:
 
 
 def _expectations(experiment: Experiment, resolved: Resolved) -> list[dict[str, Any]]:
-    """The predictions, each with the identity of its arm."""
+    """The predictions, each with the identity of its arm, or with the factor and level whose main effect is meant."""
     ids = {name: arm.data["id"] for arm in resolved.arms for name in (arm.arm.name, *arm.data["aliases"])}
-    return [
-        {"arm": ids[each.arm.name], "effect": each.effect, "source": each.source}
-        for each in experiment.grid.expected
-        if each.arm.name in ids
-    ]
+    told = []
+    for each in experiment.grid.expected:
+        factor, level = each.level or (None, None)
+        arm = ids.get(each.arm.name) if each.arm else None
+        if factor or arm:
+            about = {"name": each.name, "arm": arm, "factor": factor, "level": level}
+            told.append({**about, "effect": each.effect, "source": each.source})
+    return told
 
 
 def _tuning(experiment: Experiment) -> dict[str, Any] | None:

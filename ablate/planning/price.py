@@ -12,6 +12,7 @@ import torch
 from ablate.errors import Diagnostic
 from ablate.experiment import Experiment
 from ablate.experiment.identity import digest
+from ablate.probing import probed_steps
 
 EFFICIENCY = 0.5
 """Share of a large matrix product's speed that training reaches; more for wide models, less for narrow ones."""
@@ -19,6 +20,14 @@ STEP_SECONDS = 0.004
 """What a step costs beside its matrix products: the optimizer, Lightning, many small operations."""
 BYTES_A_PARAMETER = 16
 """Weights, gradients and two moments, at 32 bit."""
+START_SECONDS = 4.0
+"""Until the first trial trains, once a sweep: torch and Lightning are imported while the plan is made."""
+TRIAL_SECONDS = 0.4
+"""What a trial takes beside its steps: building the model, reading the data, sealing the record."""
+PROBED_STEP = 1.0
+"""How many steps more a step takes that probes look into: they read every parameter and activation."""
+EVALUATION_STEPS = 3.0
+"""How many steps' time an evaluation takes where it was not measured: several batches, forward alone."""
 PROCESS_BYTES = 400_000_000
 """What a worker holds before it trains: Python, torch, Lightning."""
 
@@ -41,15 +50,15 @@ class Price:
     basis: Literal["measured", "partly measured", "rough"]
     """Partly: some shapes could not be trained when they were to be measured, and are guessed."""
     seconds: float
-    """Training time, summed over all trials."""
+    """Training time with probes and evaluations, summed over all trials; what limits of the budget speak of."""
     workers: int
     """Trials at once."""
     wall: float
-    """Seconds until the last trial is done, with so many workers."""
+    """Seconds until the last trial is done, with so many workers: what starts them and each trial is counted too."""
     memory: int
     """Bytes that the workers hold at once, at most."""
     trial_seconds: Mapping[str, float]
-    """What one trial of each arm takes, by the arm's identity."""
+    """Training time of one trial of each arm, by the arm's identity."""
 
     @property
     def longest(self) -> float:
@@ -85,12 +94,15 @@ def price(plan: Mapping[str, Any], workers: int, measured: Mapping[str, Measured
         step = found.step_seconds if found else STEP_SECONDS + arm["flops"] / speed
         guess = BYTES_A_PARAMETER * arm["parameters"]["total"] + arm["activations"]
         guess += PROCESS_BYTES if plan["device"] == "cpu" else 0
-        looks = plan["budget"]["evaluations"] * found.evaluation_seconds if found else 0.0
-        seconds[arm["id"]] = step * arm["steps"] + looks
+        look = found.evaluation_seconds if found else EVALUATION_STEPS * step
+        # There is no more than one evaluation a step.
+        looks = min(plan["budget"]["evaluations"], arm["steps"]) * look
+        seconds[arm["id"]] = step * (arm["steps"] + PROBED_STEP * _probed(plan["probes"], arm["steps"])) + looks
         memory = max(memory, found.memory if found and found.memory else guess)
     total = runs * sum(seconds.values())
-    used = min(workers, runs * len(seconds))
-    wall = max(total / used, *seconds.values())
+    trials = runs * len(seconds)
+    used = min(workers, trials)
+    wall = START_SECONDS + max((total + TRIAL_SECONDS * trials) / used, TRIAL_SECONDS + max(seconds.values()))
     basis: Literal["measured", "partly measured", "rough"] = "partly measured" if guessed else "measured"
     return Price("rough" if measured is None else basis, total, used, wall, used * memory, seconds)
 
@@ -114,6 +126,11 @@ def price_warnings(experiment: Experiment, plan: Mapping[str, Any], cost: Price)
 def tuning_trials(plan: Mapping[str, Any]) -> int:
     """How many tuning trials each arm has."""
     return int(plan["tuning"]["trials"]) if plan.get("tuning") else 0
+
+
+def _probed(probes: Mapping[str, Any], steps: int) -> int:
+    """How many steps probes look into; none where the experiment uses no probe."""
+    return 0 if probes["use"] == [] else len(probed_steps(probes["every"], steps))
 
 
 def _speed(device: str, threads: int) -> float:

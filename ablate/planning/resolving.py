@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ablate.errors import Diagnostic, InputError
 from ablate.experiment import Experiment
-from ablate.experiment.arms import Arm
+from ablate.experiment.cells import Arm
 from ablate.experiment.identity import canonical, digest, text
 from ablate.experiment.reading import Place
 from ablate.experiment.settings import Setup
@@ -47,14 +48,29 @@ class Resolved:
         return [arm.candidate.setup for arm in self.arms]
 
 
-def resolve(experiment: Experiment, device: str) -> Resolved:
+def resolve(
+    experiment: Experiment, device: str, on_arm: Callable[[int, int], None] = lambda done, arms: None
+) -> Resolved:
     """Resolve every arm for trials on this device.
+
+    Args:
+        experiment: the experiment.
+        device: what trials run on.
+        on_arm: told how many arms are done, and of how many; half of an arm's work is to build and count it, the other
+            half to check that it does something.
 
     Raises:
         InputError: the data cannot be used, an arm cannot be built or matched, or computes what the baseline computes.
     """
-    found = _Resolving(experiment, device)()
-    problems = list(_guard(experiment, found))
+    arms = len(experiment.grid.arms)
+    halves = itertools.count()
+
+    def half() -> None:
+        on_arm(next(halves) // 2, arms)
+
+    found = _Resolving(experiment, device)(half)
+    problems = list(_guard(experiment, found, half))
+    on_arm(arms, arms)  # those that fell together or were not checked are done too
     if problems:
         raise InputError(problems)
     return found
@@ -69,7 +85,7 @@ class _Resolving:
         self._components: dict[str, list[dict[str, Any]]] = {}
         self._found = Resolved()
 
-    def __call__(self) -> Resolved:
+    def __call__(self, on_arm: Callable[[], None]) -> Resolved:
         for cell in self._experiment.grid.excluded:
             entry = {"name": cell.name, "levels": {name: level.label for name, level in cell.chosen.items()}}
             if cell.setup is not None:
@@ -78,6 +94,7 @@ class _Resolving:
         known: dict[str, int] = {}
         problems: list[Diagnostic] = []
         for arm in self._experiment.grid.arms:
+            on_arm()
             try:
                 resolved = self._arm(arm)
             except UnmatchedError as error:
@@ -90,6 +107,7 @@ class _Resolving:
             if id in known:  # matching has made them one
                 first = self._found.arms[known[id]]
                 first.data["aliases"] = [*first.data["aliases"], arm.name]
+                first.data["also"] = [*first.data["also"], arm.levels]
             else:
                 known[id] = len(self._found.arms)
                 self._found.arms.append(resolved)
@@ -164,6 +182,7 @@ class _Resolving:
             "name": arm.name,
             "aliases": list(arm.aliases),
             "levels": arm.levels,
+            "also": [{factor: level.label for factor, level in part.items()} for part in arm.also],
             "config": candidate.setup.model_dump(mode="json"),
             "steps": candidate.steps,
             "matched": dict(candidate.matched),
@@ -180,12 +199,13 @@ class _Resolving:
         }
 
 
-def _guard(experiment: Experiment, found: Resolved) -> Iterator[Diagnostic]:
+def _guard(experiment: Experiment, found: Resolved, on_arm: Callable[[], None]) -> Iterator[Diagnostic]:
     """Arms whose model computes what the baseline's computes; two others that agree are worth a warning."""
     baseline = found.arms[0]
     prints: dict[str, ResolvedArm] = {}
     models: dict[str, str] = {}
     for resolved in found.arms:
+        on_arm()
         candidate = resolved.candidate
         data = candidate.data
         model = text([canonical(candidate.setup.model), canonical(candidate.setup.task)])

@@ -114,6 +114,7 @@ _ARM = _fields(
         "tokens": _whole,
     },
     aliases=_each(_text),
+    also=_each(_LEVELS),
     components=_COMPONENTS,
     data=_DATA,
     steps=_positive,

@@ -28,6 +28,8 @@ class Use:
     """In hours, seconds or bytes."""
     used: float
     """In the same unit."""
+    started: bool = True
+    """Whether the call of which ``wall`` is the limit has made a step."""
 
     @property
     def reached(self) -> bool:
@@ -47,6 +49,8 @@ class Use:
     def __str__(self) -> str:
         """That nothing is left, and what to do."""
         again = "the same command goes on" if self.name == "wall" else "raise it in the file and run the same command"
+        if not self.started:
+            again = "nothing was started: `wall` is shorter than the start; raise it in the file"
         return f"{self.used_up}; {again}"
 
     def _told(self, value: float) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ablate.analysis.comparability import not_matched
+from ablate.analysis.comparability import not_matched, sizes_matched
+from ablate.analysis.predictions import predicted
 from ablate.analysis.verdict import Verdict
 from ablate.records.frames import spelled
 from ablate.reporting.effects import TONES, rows_of, text_of
@@ -30,6 +31,27 @@ class Sentence:
     tone: str
     badge: str = ""
     """What the arm has more or less of than the baseline, where sizes are not matched."""
+    matched: str = ""
+    """The one size that is matched all the same; "" where none is."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One prediction in words, and how it was judged."""
+
+    text: str
+    judged: str
+    tone: str
+
+
+JUDGED = {"confirmed": "v-better", "contradicted": "v-worse", "open": "v-unsure"}
+"""The colour class of each judgement; the word itself is always there too."""
+
+
+def predictions(study: Study) -> list[Prediction]:
+    """What was predicted before the run, in the plan's order."""
+    rows = study.results.predictions().to_dict("records")
+    return [Prediction(plain(predicted(row)), row["judged"], JUDGED[row["judged"]]) for row in rows]
 
 
 def shown(sentences: Sequence[Sentence]) -> int:
@@ -39,22 +61,25 @@ def shown(sentences: Sequence[Sentence]) -> int:
 
 def sentences(study: Study, *kinds: str) -> list[Sentence]:
     """The verdicts of these kinds as sentences, worst first."""
-    return [_sentence(verdict, _badge(study, verdict)) for verdict in study.results.verdicts() if verdict.kind in kinds]
+    return [
+        _sentence(verdict, *_badge(study, verdict)) for verdict in study.results.verdicts() if verdict.kind in kinds
+    ]
 
 
-def _badge(study: Study, verdict: Verdict) -> str:
+def _badge(study: Study, verdict: Verdict) -> tuple[str, str]:
     if verdict.arm not in study.effects.index:
-        return ""
+        return "", ""
     row: Any = study.effects.loc[verdict.arm]
-    return not_matched(float(row["parameters_delta"]), float(row["flops_delta"])).split(" and ")[0]
+    changes = float(row["parameters_delta"]), float(row["flops_delta"])
+    return not_matched(*changes).split(" and ")[0], sizes_matched(study.plan, *changes)
 
 
-def _sentence(verdict: Verdict, badge: str) -> Sentence:
+def _sentence(verdict: Verdict, badge: str, matched: str) -> Sentence:
     name, text = plain(verdict.name), plain(verdict.sentence)
     before, found, after = text.partition(name)
     if not found:
         name, before, after = "", text, ""
-    return Sentence(name, before, after, TONES[verdict.word], badge)
+    return Sentence(name, before, after, TONES[verdict.word], badge, matched)
 
 
 def forest_caption(study: Study, rows: Sequence[Row]) -> str:

@@ -70,7 +70,7 @@ def grid(study: Study) -> CellGrid | None:
         return None
     names = study.lattice.factors
     half = math.ceil(len(names) / 2)
-    arms: dict[Place, Arm] = {study.lattice.places[arm.id]: arm for arm in study.arms}
+    arms: dict[Place, Arm] = {place: study.by_id[arm] for place, arm in study.lattice.arms.items()}
     excluded = {study.lattice.place(cell["levels"]): cell.get("why", "") for cell in study.plan["excluded"]}
     known = {*arms, *excluded}
     levels = [_levels(study, name, any(place[at] is None for place in known)) for at, name in enumerate(names)]

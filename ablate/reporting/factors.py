@@ -51,13 +51,17 @@ Cell = tuple[tuple[str, ...], ...]
 
 
 def _cells(study: Study, factors: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[Cell]:
-    """The arms of every column at each place that the other factors make; places with the same arms are one."""
+    """The arms of every column at each place that the other factors make; places with the same arms are one.
+
+    A place where all columns are one arm, since the factors change nothing there, is left out as it is of effects.
+    """
     rest = {name: levels_of(study, name) for name in study.lattice.factors if name not in factors}
     found: dict[Cell, None] = {}
     for place in combinations(rest):
         arms = (study.lattice.arm(place | dict(zip(factors, at, strict=True)), factors) for at in names)
         found[tuple((arm,) if arm else () for arm in arms)] = None
-    return list(found)
+    moved = [cell for cell in found if len(set(cell)) > 1 or len(cell) < 2 or not cell[0]]
+    return moved or list(found)
 
 
 def _levels(study: Study, factors: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[Cell]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from ablate.records.layout import StudyFolder, read_json
@@ -51,6 +53,18 @@ def _design(plan: Mapping[str, Any]) -> str:
 def _range(counts: Sequence[int]) -> str:
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def command(study: Study) -> str:
+    """The command as it is given in the experiment's folder: with the name of the file alone, and nothing private."""
+    text = str(study.plan["command"])
+    try:
+        words = shlex.split(text)
+    except ValueError:  # no command that Ablate wrote
+        return plain(text)
+    if words[:2] == ["ablate", "run"] and len(words) > 2:
+        words[2] = PurePath(words[2]).name
+    return shlex.join(plain(word) for word in words)
 
 
 def needed(study: Study) -> list[str]:
@@ -134,6 +148,6 @@ def baseline_config(study: Study) -> str:
 def rest_of_plan(study: Study) -> str:
     """The plan without what is shown elsewhere, and without the folder, which is nobody's business."""
     elsewhere = ("arms", "trials", "components", "folder")
-    plan = {key: value for key, value in study.plan.items() if key not in elsewhere}
+    plan = {key: value for key, value in study.plan.items() if key not in elsewhere} | {"command": command(study)}
     plan["arms"] = [{"id": arm["id"], "name": arm["name"], "levels": arm["levels"]} for arm in study.plan["arms"]]
     return redact(json.dumps(plan, indent=1, ensure_ascii=False))

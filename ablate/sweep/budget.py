@@ -32,6 +32,8 @@ class Budget:
         self._total = math.fsum(self._trained.values())
         self._since: dict[str, float] = {}
         """When each running trial made its first step in this call."""
+        self._started = False
+        """Whether this call has made a step, or seen a trial to its end."""
         self._size = 0
         self._measure_at = -math.inf
 
@@ -42,7 +44,7 @@ class Budget:
             running = sum(now - since for since in self._since.values())
             if (use := Use("gpu_hours", self._hours, (self._total + running) / 3600)).reached:
                 return use
-        if self._wall is not None and (use := Use("wall", self._wall, now - self._began)).reached:
+        if self._wall is not None and (use := Use("wall", self._wall, now - self._began, self._started)).reached:
             return use
         if self._disk is not None and (use := Use("disk", self._disk, self._on_disk(now))).reached:
             return use
@@ -51,9 +53,11 @@ class Budget:
     def trains(self, trial: str) -> None:
         """A trial has made a step: what came before, as its imports, is no training."""
         self._since.setdefault(trial, time.monotonic())
+        self._started = True
 
     def ended(self, folder: TrialFolder) -> None:
         """An attempt is over; its folder tells how long it has trained."""
+        self._started = True
         self._since.pop(folder.id, None)
         if self._hours is not None:
             seconds = trained_seconds(folder)

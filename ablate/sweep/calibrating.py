@@ -33,6 +33,7 @@ def calibrate(plan: Mapping[str, Any], executor: Executor | Pool) -> dict[str, M
         "excluded": [],
         "budget": {**plan["budget"], **UNLIMITED, "steps": STEPS, "evaluations": 1},
         "probes": {"every": STEPS, "use": []},
+        "loggers": [],  # what is measured here is no trial of the user's
     }
     with TemporaryDirectory(prefix="ablate-calibrate-") as folder:
         study = StudyFolder(Path(folder))

@@ -85,7 +85,8 @@ def _arms(plan: Mapping[str, Any], only: Only) -> set[str]:
     }
     if not found:
         wanted = " and ".join([*sorted(names), *(f"{name}={spelled(level)}" for name, level in tests)])
-        _refuse(f"no arm is {wanted}", f"there are: {_listed([arm['name'] for arm in arms])}")
+        # Names of arms have commas in them.
+        _refuse(f"no arm is {wanted}", f"there are: {_listed([arm['name'] for arm in arms], '; ')}")
     return found
 
 
@@ -193,10 +194,10 @@ def _spans(numbers: Sequence[int]) -> str:
 # --- messages -------------------------------------------------------------------------------------------------------
 
 
-def _listed(names: Iterable[str]) -> str:
+def _listed(names: Iterable[str], sign: str = ", ") -> str:
     listed = list(names)
     more = len(listed) - NAMED
-    return ", ".join(listed[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    return sign.join(listed[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _did_you_mean(word: str, words: Iterable[str], there: str) -> str:

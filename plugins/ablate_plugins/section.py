@@ -25,6 +25,7 @@ class Verdict(Section):
             "verdict.html",
             sentences=sentences,
             shown=answers.shown(sentences),
+            predictions=answers.predictions(study),
             refined=len(answers.sentences(study, "simple effect")),
             caveats=study.results.caveats(),
             beside=len(rows) > 8,
@@ -262,7 +263,7 @@ class Reproduce(Section):
         parts = provenance.components(study)
         return page.template(
             "reproduce.html",
-            command=study.plan["command"],
+            command=provenance.command(study),
             needed=provenance.needed(study),
             facts=provenance.facts(study),
             yaml=provenance.yaml(study),

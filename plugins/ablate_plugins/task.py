@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal, Self
@@ -109,6 +110,10 @@ class Text(Task):
         if (self.source is None) == (self.path is None):
             raise ValueError("give either `source: python-docs` or `path: FILE`")
         return self
+
+    def effective(self) -> Self:
+        """The same text, with its path in one spelling."""
+        return self if self.path is None else self.model_copy(update={"path": os.path.normpath(self.path)})
 
     def load(self, folder: str) -> Data:
         """Read, check and cut the text."""

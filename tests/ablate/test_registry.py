@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from ablate.errors import InputError
-from ablate.registry import Registry, Source, kind_of
+from ablate.registry import Registry, Source, closest, kind_of
 from ablate.slots import SLOTS, Norm, Options
 
 NORM = """
@@ -71,6 +71,31 @@ def test_a_negation_means_none(word: str) -> None:
     with pytest.raises(ValidationError) as caught:
         hold(Registry.installed(), word)
     assert caught.value.errors()[0]["ctx"]["close"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("word", "words", "near"),
+    [
+        ("RMSNorm", ["layer", "none", "rms"], "rms"),
+        ("LayerNorm", ["layer", "none", "rms"], "layer"),
+        ("nn.LayerNorm", ["layer", "none", "rms"], "layer"),
+        ("AdamW", ["adamw", "sgd"], "adamw"),
+        ("torch.optim.AdamW", ["adamw", "sgd"], "adamw"),
+        ("s101", ["S101", "S102"], "S101"),
+        ("decay", ["lr", "weight_decay"], "weight_decay"),
+        ("minimize", ["min", "max"], "min"),
+        ("weight", ["weights_only", "weight_decay_of_all_parameters"], "weights_only"),
+        ("rsm", ["layer", "none", "rms"], "rms"),
+        ("delai", ["delay", "weight_delaid_by_some"], "delay"),  # a misspelling is nearer than a part
+        ("OFF", ["none", "add"], "none"),
+        ("permission", ["mis", "none"], None),
+        ("lr_scheduler", ["lr", "kind"], None),
+        ("", ["lr", "kind"], None),
+        ("batch", [], None),
+    ],
+)
+def test_the_word_that_was_meant(word: str, words: list[str], near: str | None) -> None:
+    assert closest(word, words) == near
 
 
 def test_a_file_brings_a_component(tmp_path: Path) -> None:

@@ -180,6 +180,12 @@ Right:
 The designs leave_one_out, add_one and fractional take things out or put them in, so each of their factors has two
 levels. The design list takes the arms that `arms` spells out, and `arms` goes with no other design.
 
+The baseline is one arm of every design. In add_one it has the level of each factor that `model`, `task` and `training`
+do not have: they are the complete model, and the baseline is the bare one. In all other designs it is what they say.
+`baseline` may name another level. Beside the baseline there are: in one_at_a_time each other level alone; in full every
+combination; in pairs each other level alone and every two of them; in leave_one_out and add_one each change alone and
+all at once; in fractional a balanced fraction of full; in list what `arms` names.
+
 Wrong:
 
     factors:
@@ -196,6 +202,11 @@ Right:
 
 It matches the baseline, which every arm is compared with, or every arm but the baseline, so that nothing is left to
 compare. A rule matches the arms that have all the levels that it names: name more of them.
+
+The baseline has the levels that equal what `model`, `task` and `training` say, but where `baseline` names another; in
+the design add_one it has the other level of each factor. `ablate plan` prints its levels and those of every arm. In
+one_at_a_time an arm differs from the baseline in one factor, so a rule about two levels that the baseline does not have
+matches nothing there.
 
 Wrong:
 
@@ -220,6 +231,10 @@ Right:
 Of two equal arms under `arms`, or two predictions for one arm under `expect`, one is a slip: usually a level that was
 copied and not changed. A prediction for an arm that is not run could never be held against a result.
 
+A factor that is not named has the baseline's level; in full and fractional a prediction that names one level alone is
+about its main effect. In one_at_a_time each arm has one change, in pairs one or two, in leave_one_out and add_one one
+or all; full has every combination, fractional some of them, list what `arms` names. `ablate plan` lists the arms.
+
 Wrong:
 
     factors:
@@ -242,6 +257,11 @@ Right:
 
 What `match` adjusts is a number that no factor varies and that changes what is matched. Were a factor to vary it, each
 level would be adjusted away again.
+
+A level that spells the option among others sets it too: of `levels: [{kind: mlp, ratio: 4}, {kind: mlp, ratio: 4,
+activation: relu}]` leave `ratio` out. The baseline keeps the value that it has in `model`, and for every other arm
+`match` chooses one; an arm that is within the margin already is left as it is. What may be adjusted is a number, as a
+width or a ratio, and for training FLOPs also `budget.steps`.
 
 Wrong:
 
@@ -326,5 +346,24 @@ Wrong:
 Right:
 
     ablate run quickstart.yaml --only norm=rms
+""",
+    "G219": """Conditions depend on each other.
+
+Whether a factor is part of an arm is known once the factors are set that its `when` looks at. Two that look at each
+other have no order, so an arm could have a factor whose condition fails.
+
+Wrong:
+
+    factors:
+      norm: {path: model.norm, levels: [layer, rms], when: {model.placement: pre}}
+      placement: {path: model.placement, levels: [pre, post], when: {model.norm: layer}}
+    design: full
+
+Right:
+
+    factors:
+      norm: {path: model.norm, levels: [layer, rms], when: {model.placement: pre}}
+      placement: {path: model.placement, levels: [pre, post]}
+    design: full
 """,
 }

@@ -220,4 +220,41 @@ Right:
       eps: {path: model.norm.eps, levels: [1e-6, 1e-2], when: {model.norm: rms}}
     design: full
 """,
+    "W013": """A rule leaves out an arm that runs under another name.
+
+Where a part of the model is neutral, what depends on it is dead, and several cells of the grid are one arm. A rule of
+`exclude` that names one of them leaves out a name, not the arm: name the level that they share.
+
+Wrong:
+
+    factors:
+      norm: {path: model.norm, levels: [layer, none]}
+      placement: {path: model.placement, levels: [pre, post]}
+    design: full
+    exclude: [{norm: none, placement: post, why: diverges}]
+
+Right:
+
+    factors:
+      norm: {path: model.norm, levels: [layer, rms]}
+      placement: {path: model.placement, levels: [pre, post]}
+    design: full
+    exclude: [{norm: rms, placement: post, why: diverges}]
+""",
+    "W014": """No arm has what the file says.
+
+`baseline` names a level that replaces a value of `model`, and no level of that factor is that value: it was written,
+and it is used nowhere.
+
+Wrong:
+
+    model: {kind: decoder, norm: {kind: layer, eps: 1e-3}}
+    factors: {norm: {path: model.norm, levels: [layer, rms]}}
+    baseline: {norm: layer}
+
+Right:
+
+    model: {kind: decoder, norm: {kind: layer, eps: 1e-3}}
+    factors: {norm: {path: model.norm, levels: [{kind: layer, eps: 1e-3}, rms]}}
+""",
 }

@@ -89,3 +89,40 @@ def test_arms_with_commas_in_their_names_are_kept_apart(tmp_path: Path) -> None:
     assert (
         "ratio=1; and placement=post, ratio=1 are not matched to the baseline: -45% parameters and -50% training FLOPs."
     ) in said
+
+
+MATCHED = {"to": "baseline", "adjust": "model.feed_forward.ratio", "within": 0.01}
+
+
+def test_an_arm_that_is_matched_in_one_size_is_not_called_unmatched(tmp_path: Path) -> None:
+    own = {"one": {"flops": 1.02 * 6 * 147456 * 1024}, "two": {"steps": 30}}
+    params = listed(tmp_path / "params", own, match={"params": MATCHED, "train_flops": None}).caveats()
+    assert [text for text in params if "matched" in text] == [
+        "one is matched in parameters alone: +2% training FLOPs.",
+        "two is matched in parameters alone: -25% training FLOPs.",
+        "three is not matched to the baseline: -30% parameters and -33% training FLOPs.",
+    ]
+    flops = listed(tmp_path / "flops", own, match={"params": None, "train_flops": MATCHED}).caveats()
+    assert "two is not matched to the baseline: -25% training FLOPs." in flops
+
+
+def test_the_part_that_differs_is_named_where_parameters_are_not_matched(tmp_path: Path) -> None:
+    parts = {"feed_forward": 100, "mixer": 200}
+    sizes = [{"total": 500, "non_embedding": 300, "parts": parts | {"feed_forward": size}} for size in (100, 150)]
+    own = {"baseline": {"parameters": sizes[0]}, "one": {"parameters": sizes[1] | {"total": 550}}}
+    own |= {name: {"parameters": sizes[0]} for name in ("two", "three")}
+    said = listed(tmp_path / "flops", own, match={"params": None, "train_flops": MATCHED}).caveats()
+    assert "one is matched in training FLOPs alone: +10% parameters (+50% in feed_forward)." in said
+    own["one"] = {"parameters": sizes[1], "steps": 30}
+    said = listed(tmp_path / "params", own, match={"params": MATCHED, "train_flops": None}).caveats()
+    assert "one is matched in parameters alone: -25% training FLOPs." in said
+
+
+def test_levels_of_a_full_design_are_matched_in_one_size(tmp_path: Path) -> None:
+    factors: dict[str, list[Any]] = {"placement": ["pre", "post"], "scale": ["on", "off"]}
+    own = {f"placement=post, scale={scale}": {"steps": 30} for scale in ("on", "off")}
+    study = make_study(
+        tmp_path / "study", design="full", factors=factors, own=own, steps=40, match={"params": MATCHED}
+    )  # fmt: skip
+    said = Results(study).caveats()
+    assert "placement=post is matched to placement=pre in parameters alone: -25% training FLOPs." in said

@@ -155,3 +155,12 @@ def test_every_frame_is_a_frame(tmp_path: Path) -> None:
     for frame in (results.main_effects(), results.interactions(), results.simple_effects(), results.effects()):
         assert isinstance(frame, pd.DataFrame)
         assert len(frame)
+
+
+def test_results_say_what_they_are_of(tmp_path: Path) -> None:
+    assert repr(Results(make_study(tmp_path / "whole"))) == "Results('quickstart': 6 arms, 36 of 36 trials ended)"
+    study = make_study(
+        tmp_path / "study", name="it's", seeds=2, waiting=[("ratio=1", 0)], failed=[("ratio=1", 1)],
+        diverged=[("ratio=2", 0)], excluded=[{"levels": {"ratio": 3}, "why": "odd"}],
+    )  # fmt: skip
+    assert repr(Results(study)) == 'Results("it\'s": 6 arms, 11 of 12 trials ended)'

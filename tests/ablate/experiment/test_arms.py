@@ -115,7 +115,7 @@ def test_equal_arms_fall_together(tmp_path: Path) -> None:
         (1, 1),
         (True, True),
         ("a", "a"),
-        ([1, None], "[1, None]"),
+        ([1, None], "[1, null]"),
         ({"kind": "x", "a": {"kind": "y"}}, "x(a=y)"),
         ({"a": 1}, "{a=1}"),
     ],
@@ -204,7 +204,8 @@ def test_a_path_leads_into_what_a_whole_model_has_by_default(tmp_path: Path) -> 
         ("levels: {a: {}, b: {model.norm: {kind: rms, eps: 1e-3}, model.norm.eps: 1e-4}}",
          "G208 12:64 the level b of `it` sets `model.norm.eps` twice | None"),
         ("levels: {a: {}, b: {training: {}}}",
-         "S104 12:28 `optimizer` is missing in `training` | How gradients become updates."),
+         "S104 12:28 `optimizer` is missing in `training` | "
+         "write `optimizer: {kind: adamw, …}`; there is: adamw"),
     ],
 )  # fmt: skip
 def test_levels_that_cannot_be(tmp_path: Path, factor: str, expected: str) -> None:

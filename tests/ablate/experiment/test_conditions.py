@@ -74,6 +74,11 @@ def test_a_condition_holds_by_value_kind_or_component(tmp_path: Path, when: str,
         ("{model.depth: [2, two]}", "S103 12:83 `depth` must be a whole number, not the text `two` | None"),
         ("{training.clip: .inf}", "S103 12:81 `clip` must be a finite number, not inf | None"),
         ("{model.norm: .nan}", "S103 12:78 a norm is a name or a mapping with `kind` | None"),
+        (
+            "{placement: post}",
+            "G201 12:66 nothing reads `placement`: a path starts with model, task or training | "
+            "did you mean `model.placement`?",
+        ),
         ("{model.nrom: rms}", "G201 12:66 nothing reads `model.nrom` | did you mean `model.norm`?"),
         ('{"": 1}', "G201 12:66 nothing reads ``: a path starts with model, task or training | None"),
     ],

@@ -145,7 +145,7 @@ def test_a_factor_of_one_level_is_not_varied(tmp_path: Path) -> None:
 @pytest.mark.parametrize("design", ["leave_one_out", "add_one", "fractional", "{kind: fractional, resolution: 5}"])
 def test_designs_of_two_levels_refuse_more_and_fewer(tmp_path: Path, design: str) -> None:
     name = "fractional" if "fractional" in design else design
-    help = "make it a switch, or take `design: one_at_a_time`"
+    help = "leave it two of them, or take `design: one_at_a_time`"
     assert problems(write_many(tmp_path, {"a": 3, "b": 2, "c": 1}, f"design: {design}")) == [
         f"G211 13:3 `{name}` takes factors of two levels, and `a` has 3 | {help}",
         f"G211 15:3 `{name}` takes factors of two levels, and `c` has 1 | {help}",

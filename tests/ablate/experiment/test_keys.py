@@ -8,7 +8,7 @@ import pytest
 
 from ablate.errors import InputError
 from ablate.experiment import load
-from tests.ablate.experiment.maker import write
+from tests.ablate.experiment.maker import problems, write
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,16 @@ def test_an_unknown_key_is_spelled_placed_or_told_what_there_is(
          "write `false`"),
         ("seeds: 6", "diverged: {nonfinite: 0}", "`nonfinite` must be true or false, not 0", "write `false`"),
         ("seeds: 6", "diverged: {nonfinite: 2}", "`nonfinite` must be true or false, not 2", None),
+        ("seeds: 6", "seeds: 0-5", "`seeds` must be a whole number or a list or a mapping, not the text `0-5`",
+         "write `{range: [0, 6]}`"),
+        ("seeds: 6", "seeds: 3..3", "`seeds` must be a whole number or a list or a mapping, not the text `3..3`",
+         "write `{range: [3, 4]}`"),
+        ("seeds: 6", "seeds: 5-0", "`seeds` must be a whole number or a list or a mapping, not the text `5-0`", None),
+        ("schema: 1", "schema: 2", "`schema` must be 1, not 2", "this version of Ablate reads version 1 of the format"),
+        ("schema: 1", "schema: '1'", "`schema` must be 1, not the text `1`", "write `1` without quotes"),
+        ("kind: adamw", "kind: AdamW", "no optimizer is called `AdamW`", "did you mean `adamw`?"),
+        ("depth: 2", "depth: 2\n  norm: RMSNorm", "no norm is called `RMSNorm`", "did you mean `rms`?"),
+        ("depth: 2", "depth: 2\n  norm: layernorm", "no norm is called `layernorm`", "did you mean `layer`?"),
         ("seeds: 6", "seeds: {range: [1]}", "`range` must have at least 2 items, not 1", None),
         ("seeds: 6", "seeds: {range: [0, 1, 2]}", "`range` must have at most 2 items, not 3", None),
         ("seeds: 6", 'seeds: 6\n"\\e[31mname": x', "unknown key `\\x1b[31mname`", "did you mean `name`?"),
@@ -63,3 +73,103 @@ def test_a_wrong_value_is_told_in_the_words_of_the_file(
     with pytest.raises(InputError) as caught:
         load(write(tmp_path, (old, new)))
     assert [(each.message, each.help) for each in caught.value.diagnostics] == [(message, help)]
+
+
+@pytest.mark.parametrize(
+    ("word", "help"),
+    [
+        ("factorial", "did you mean `full`?"),
+        ("Full factorial", "did you mean `full`?"),
+        ("grid", "did you mean `full`?"),
+        ("cartesian", "did you mean `full`?"),
+        ("OFAT", "did you mean `one_at_a_time`?"),
+        ("oat", "did you mean `one_at_a_time`?"),
+        ("single", "did you mean `one_at_a_time`?"),
+        ("ablation", "did you mean `leave_one_out`?"),
+        ("loo", "did you mean `leave_one_out`?"),
+        ("one-at-a-time", "did you mean `one_at_a_time`?"),
+        ("fractoinal", "did you mean `fractional`?"),
+        ("nonsense", None),
+    ],
+)
+def test_a_design_may_be_meant_by_the_word_of_another_tool(tmp_path: Path, word: str, help: str | None) -> None:
+    choices = "one_at_a_time, full, leave_one_out, add_one, pairs, fractional, list"
+    assert problems(write(tmp_path, ("seeds: 6", f"design: {word}"))) == [
+        f"S103 14:9 `design` must be one of {choices}, not the text `{word}` | {help}"
+    ]
+
+
+def test_the_word_of_another_tool_is_no_guess_where_it_means_nothing(tmp_path: Path) -> None:
+    tune = "tune: {method: loo, params: {training.optimizer.lr: {values: [1]}}, seeds: [100]}"
+    assert problems(write(tmp_path, ("seeds: 6", tune))) == [
+        "S103 14:16 `method` must be one of grid, random, tpe, not the text `loo` | None"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("without", "message", "help"),
+    [
+        ("task: {kind: text, source: python-docs, context: 16}\n", "`task` is missing",
+         "write `task: {kind: text, …}`; there is: text"),
+        ("model:\n  kind: decoder\n  width: 16\n  depth: 2\n  mixer: {kind: attention, heads: 2}\n",
+         "`model` is missing", "write `model: {kind: decoder, …}`; there is: decoder"),
+        ("optimizer: {kind: adamw, lr: 1e-2}, ", "`optimizer` is missing in `training`",
+         "write `optimizer: {kind: adamw, …}`; there is: adamw"),
+        ("training: {optimizer: {kind: adamw, lr: 1e-2}, batch: 4}\n", "`training` is missing",
+         "write `training: {optimizer: {kind: adamw, …}}`"),
+        ("objective: {metric: val/loss, smallest_effect: 0.02}\n", "`objective` is missing",
+         "write `objective: {smallest_effect: …}`"),
+        ("budget: {steps: 20}\n", "`budget` is missing", "write `budget: {steps: …}`"),
+        ("steps: 20", "`steps` is missing in `budget`", "Training steps of a trial."),
+    ],
+)  # fmt: skip
+def test_how_a_missing_key_is_written(tmp_path: Path, without: str, message: str, help: str) -> None:
+    (problem,) = problems(write(tmp_path, (without, "")))
+    assert problem.split(" ", 2)[::2] == ["S104", f"{message} | {help}"]
+
+
+STARTS = ": a path starts with model, task or training"
+SEEDS = "seeds are replicates and no factor: every arm is trained with each of them"
+STEPS = (
+    "steps are the same for all arms; where FLOPs are to be the same, `match` adjusts the steps: "
+    "`train_flops: {adjust: budget.steps}`"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "help"),
+    [
+        ("model.scale", "", "did you mean `model.mixer.scale`?"),
+        ("model.heads", "", "did you mean `model.mixer.heads`?"),
+        ("model.n_heads", "", "did you mean `model.mixer.heads`?"),
+        ("model.d_model", "", "did you mean `model.width`?"),
+        ("training.weight_decay", "", "did you mean `training.optimizer.weight_decay`?"),
+        ("model.learning_rate", "", "did you mean `training.optimizer.lr`?"),
+        ("mixer.scale", STARTS, "did you mean `model.mixer.scale`?"),
+        ("lr", STARTS, "did you mean `training.optimizer.lr`?"),
+        ("eps", STARTS, "did you mean `model.norm.eps` or `training.optimizer.eps`?"),
+        ("modle.norm", STARTS, "did you mean `model.norm`?"),
+        ("residual", STARTS, "did you mean `model.residual`?"),
+        ("mine", STARTS, "did you mean `model.depth`?"),  # a factor's name
+        ("my.own", STARTS, "did you mean `model.norm`?"),
+        ("both", STARTS, "`both` is a factor, and a path is wanted: its levels set `training.clip`, `model.output`"),
+        ("seeds", STARTS, SEEDS),
+        ("seed", STARTS, f"{SEEDS}, as in `seeds: 6`"),
+        ("budget.steps", STARTS, STEPS),
+        ("steps", STARTS, STEPS),
+        ("epochs", STARTS, STEPS),
+        ("training.max_steps", "", STEPS),
+        ("nonsense", STARTS, None),
+    ],
+)
+def test_a_path_that_nothing_reads_may_be_told_from_one_that_something_does(
+    tmp_path: Path, path: str, said: str, help: str | None
+) -> None:
+    more = """
+  mine: {path: model.depth, levels: [2, 1]}
+  my.own: {switch: model.norm}
+  both: {levels: {a: {}, b: {training.clip: 0.5}, c: {training.clip: 2.0, model.output: tied}}}
+"""
+    factor = (", levels: [pre, post]}\n", f", levels: [pre, post]}}{more}")
+    found = problems(write(tmp_path, ("model.placement", path), factor))
+    assert found == [f"G201 12:21 nothing reads `{path}`{said} | {help}"]

@@ -134,17 +134,37 @@ def test_one_level_of_bases_is_all_there_is(tmp_path: Path) -> None:
 def test_a_base_that_cannot_be_read(tmp_path: Path) -> None:
     path = layered(tmp_path, "name: upper\n")
     path.write_text("extends: bsae.yaml\nname: upper\n")
-    assert problems(path) == [
-        f"S114 1:10 `bsae.yaml` cannot be read: there is no such file | did you mean `{tmp_path / 'base.yaml'}`?"
-    ]
-    path.write_text("extends: .\n")
-    assert problems(path)[0].startswith("S114 1:10 `.` cannot be read: this is a folder, not a file")
+    assert problems(path) == ["S114 1:10 `bsae.yaml` cannot be read: there is no such file | did you mean `base.yaml`?"]
     path.write_text("extends: 3\n")
     assert "S103 1:10 `extends` must be text, not 3 | None" in problems(path)
     broken = layered(tmp_path, "name: upper\n", "a: [1\n")
     with pytest.raises(InputError) as caught:
         load(broken)
     assert [each.file for each in caught.value.diagnostics] == [str(tmp_path / "base.yaml")]
+
+
+@pytest.mark.parametrize(
+    ("base", "what", "help"),
+    [
+        ("nope.yaml", "there is no such file", "there is: `nobase.yaml`"),
+        ("nobas", "there is no such file", "did you mean `nobase.yaml`?"),
+        ("below/bas.yml", "there is no such file", "did you mean `below/base.yml`?"),
+        ("below/upper.yaml", "there is no such file",
+         "there is: `below/a1.yaml`, `below/a2.yaml`, `below/a3.yaml`, `below/a4.yaml`, `below/base.yml` and more"),
+        ("below", "this is a folder, not a file",
+         "there is: `below/a1.yaml`, `below/a2.yaml`, `below/a3.yaml`, `below/a4.yaml`, `below/base.yml` and more"),
+        ("empty/base.yaml", "there is no such file", None),
+        ("bleow/base.yaml", "there is no such file", "there is no folder `bleow` beside this file"),
+    ],
+)  # fmt: skip
+def test_a_base_that_is_not_there_is_told_from_what_is(tmp_path: Path, base: str, what: str, help: str | None) -> None:
+    for name in ("nobase.yaml", *(f"below/{each}" for each in ("a1.yaml", "a2.yaml", "a3.yaml", "a4.yaml")),
+                 "below/base.yml", "below/c.yaml", "below/notes.txt", "empty/notes.txt"):  # fmt: skip
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    path = tmp_path / "upper.yaml"
+    path.write_text(f"extends: {base}\n")
+    assert problems(path) == [f"S114 1:10 `{base}` cannot be read: {what} | {help}"]
 
 
 def test_a_plugin_is_found_beside_the_file_that_names_it(tmp_path: Path) -> None:
@@ -202,7 +222,8 @@ def test_a_setting_is_a_path_and_a_value(tmp_path: Path, setting: str, place: tu
 def test_settings_are_laid_one_over_the_other(tmp_path: Path) -> None:
     assert data(tmp_path, "", "model.norm=rms", "model.norm.eps=1e-3")["model"]["norm"] == {"kind": "rms", "eps": 1e-3}
     assert data(tmp_path, "", "model.norm.eps=1e-6", "model.norm=rms")["model"]["norm"] == "rms"
-    assert data(tmp_path, "", "seeds=2", "seeds=3")["seeds"] == 3
+    with pytest.raises(InputError, match=r"`--set seeds=…` is given twice"):
+        data(tmp_path, "", "seeds=2", "seeds=3")
 
 
 def test_an_experiment_with_settings(tmp_path: Path) -> None:

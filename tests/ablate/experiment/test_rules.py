@@ -86,7 +86,9 @@ def test_a_level_is_meant_by_its_type_too(tmp_path: Path) -> None:
             "G205 15:12 no factor is called `x` | there is: placement, residual",
             "G205 15:18 no factor is called `y` | there is: placement, residual",
         ]),
-        ("{placement: pre, residual: on, why: so}", ["G212 15:11 this rule leaves out the baseline | None"]),
+        ("{placement: pre, residual: on, why: so}", [
+            "G212 15:11 this rule leaves out the baseline, which is placement=pre, residual=on | None"
+        ]),
         ("rms", ["S103 15:11 `exclude[0]` must be a mapping, not the text `rms` | None"]),
     ],
 )  # fmt: skip
@@ -138,6 +140,9 @@ def test_an_arm_that_is_no_valid_setup_may_be_excluded(tmp_path: Path) -> None:
     assert [each.name for each in found] == ["placement=narrow, residual=4"]
 
 
+ITS_ARMS = " | its arms are placement=post; residual=off"
+
+
 def expecting(folder: Path, *entries: str, design: str = "full") -> Path:
     return write(folder, ("seeds: 6", f"design: {design}\nexpect: [{', '.join(entries)}]\nseeds: 6"))
 
@@ -148,10 +153,12 @@ def test_a_prediction_finds_its_arm(tmp_path: Path) -> None:
         "{arm: {placement: post}, effect: worse, source: Xiong}",
         "{arm: {residual: off, placement: post}, effect: diverged}",
     )
-    found: list[Any] = [(each.arm.name, each.effect, each.source) for each in grid(path).expected]
+    found: list[Any] = [
+        (each.name, each.arm and each.arm.name, each.level, each.effect, each.source) for each in grid(path).expected
+    ]
     assert found == [
-        ("placement=post, residual=on", "worse", "Xiong"),
-        ("placement=post, residual=off", "diverged", ""),
+        ("placement=post", None, ("placement", "post"), "worse", "Xiong"),  # in a full design a main effect
+        ("residual=off, placement=post", "placement=post, residual=off", None, "diverged", ""),
     ]
 
 
@@ -159,11 +166,11 @@ def test_a_prediction_finds_its_arm(tmp_path: Path) -> None:
     ("entry", "expected"),
     [
         ("{arm: {placement: post, residual: off}, effect: worse}",
-         "G213 15:16 `expect[0]` speaks of an arm that the design does not have | `ablate plan` lists the arms"),
+         "G213 15:16 `expect[0]` speaks of an arm that the design does not have" + ITS_ARMS),
         ("{arm: {placement: pre}, effect: worse}",
-         "G213 15:16 `expect[0]` speaks of the baseline, which arms are compared with | `ablate plan` lists the arms"),
+         "G213 15:16 `expect[0]` speaks of the baseline, which arms are compared with" + ITS_ARMS),
         ("{arm: {}, effect: worse}",
-         "G213 15:16 `expect[0]` speaks of the baseline, which arms are compared with | `ablate plan` lists the arms"),
+         "G213 15:16 `expect[0]` speaks of the baseline, which arms are compared with" + ITS_ARMS),
         ("{arm: {placement: [post]}, effect: worse}",
          "G203 15:28 `placement` has no level `[post]` | did you mean `post`?"),
         ("{arm: {place: post}, effect: worse}",
@@ -179,5 +186,5 @@ def test_a_prediction_of_an_excluded_arm_is_refused(tmp_path: Path) -> None:
     path = expecting(tmp_path, "{arm: {placement: post}, effect: worse}", design="one_at_a_time")
     path.write_text(path.read_text().replace("seeds: 6", "exclude: [{placement: post, why: so}]\nseeds: 6"))
     assert problems(path) == [
-        "G213 15:16 `expect[0]` speaks of an arm that the design does not have | `ablate plan` lists the arms"
+        "G213 15:16 `expect[0]` speaks of an arm that the design does not have | its arms are residual=off"
     ]

@@ -50,11 +50,22 @@ def test_what_can_be_matched(tmp_path: Path, match: str) -> None:
          "G201 14:26 nothing reads `model.widht` | did you mean `model.width`?"),
         ('{params: {adjust: ""}}',
          "G201 14:26 nothing reads ``: a path starts with model, task or training | None"),
+        ("{params: {adjust: placement}}",
+         "G201 14:26 nothing reads `placement`: a path starts with model, task or training | "
+         "did you mean `model.placement`?"),
+        ("{params: {adjust: model.ratio}}",
+         "G201 14:26 nothing reads `model.ratio` | did you mean `model.feed_forward.ratio`?"),
         ("{params: {adjust: model.width}, train_flops: {adjust: model.width}}",
          "G214 14:62 `model.width` cannot be solved for parameters and for training FLOPs at once | "
          "match training FLOPs by `budget.steps`"),
         ("{params: {adjust: model.width, within: 100%}}",
          "S103 14:47 `within` must be less than 1, not 1.0 | None"),
+        ("{params: {adjust: model.width, within: 100}}",
+         "S103 14:47 `within` must be less than 1, not 100 | None"),
+        ("{params: {adjust: model.width, within: 1}}",
+         "S103 14:47 `within` must be less than 1, not 1 | write `1%`"),
+        ("{params: {adjust: model.width, within: 2.5}}",
+         "S103 14:47 `within` must be less than 1, not 2.5 | write `2.5%`"),
         ("{params: {adjust: model.width, within: lots}}",
          "S103 14:47 `lots` is no share: write it as `1%` or `0.01` | None"),
         ("{params: {adjust: model.width, multiple_of: 0}}",
@@ -70,7 +81,7 @@ def test_what_cannot_be_matched(tmp_path: Path, match: str, expected: str) -> No
     [
         "path: model.feed_forward.ratio, levels: [4.0, 2.0]",
         "path: model.feed_forward, levels: [mlp, {kind: mlp, ratio: 2}]",
-        "levels: {a: {}, b: {model.norm: rms, model.feed_forward.ratio: 2}}",
+        "levels: {a: {}, b: {model.feed_forward: {kind: mlp, ratio: 2}}}",
     ],
 )
 def test_what_a_factor_sets_is_neither_matched_nor_tuned(tmp_path: Path, levels: str) -> None:
@@ -83,6 +94,28 @@ def test_what_a_factor_sets_is_neither_matched_nor_tuned(tmp_path: Path, levels:
     tuned = with_line(tmp_path, "tune: {params: {model.feed_forward.ratio: {values: [4, 2]}}, seeds: [9]}", factor)
     assert problems(tuned) == [
         f"G217 14:43 `tune` sets `model.feed_forward.ratio`, which the factor `placement` sets too | {help}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        "path: model.feed_forward, levels: [{kind: mlp, ratio: 4}, {kind: mlp, ratio: 4, activation: relu}]",
+        "levels: {a: {}, b: {model.norm: rms, model.feed_forward.ratio: 2}}",
+        "levels: {a: {}, b: {model.feed_forward: {kind: mlp, ratio: 2, activation: relu}}}",
+    ],
+)
+def test_an_option_that_levels_spell_beside_others_is_left_out_of_them(tmp_path: Path, levels: str) -> None:
+    factor = ("path: model.placement, levels: [pre, post]", levels)
+    matched = with_line(tmp_path, "match: {params: {adjust: model.feed_forward.ratio}}", factor)
+    assert problems(matched) == [
+        "G214 14:26 `match` sets `model.feed_forward.ratio`, which the factor `placement` sets too | "
+        "leave `ratio` out of the levels: `match` chooses it"
+    ]
+    tuned = with_line(tmp_path, "tune: {params: {model.feed_forward.ratio: {values: [4, 2]}}, seeds: [9]}", factor)
+    assert problems(tuned) == [
+        "G217 14:43 `tune` sets `model.feed_forward.ratio`, which the factor `placement` sets too | "
+        "leave `ratio` out of the levels: `tune` chooses it"
     ]
 
 
@@ -137,7 +170,12 @@ def test_the_values_of_a_grid(tmp_path: Path, search: str, points: list[float]) 
         ("{params: {training.optimizer.learn: {values: [1]}}, seeds: [9]}",
          "G201 14:17 nothing reads `training.optimizer.learn` | there is: lr, kind, beta1, beta2, eps, weight_decay"),
         ("{params: {budget.steps: {values: [1]}}, seeds: [9]}",
-         "G201 14:17 nothing reads `budget.steps`: a path starts with model, task or training | None"),
+         "G201 14:17 nothing reads `budget.steps`: a path starts with model, task or training | "
+         "steps are the same for all arms; where FLOPs are to be the same, `match` adjusts the steps: "
+         "`train_flops: {adjust: budget.steps}`"),
+        ("{params: {placement: {values: [pre]}}, seeds: [9]}",
+         "G201 14:17 nothing reads `placement`: a path starts with model, task or training | "
+         "did you mean `model.placement`?"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_tuned(tmp_path: Path, tune: str, expected: str) -> None:

@@ -211,12 +211,12 @@ def test_arms_that_matching_makes_one_fall_together_and_run_once(tmp_path: Path)
     assert len({arm["id"] for arm in apart.arms}) == 3
     made = planned(tmp_path, levels, BY_RATIO)
     assert [(arm["name"], arm["aliases"]) for arm in made.arms] == [
-        ("baseline", []), ("ffn=gated", ["ffn=gated(wide=True)"]),
+        ("baseline", []), ("ffn=gated", ["ffn=gated(wide=true)"]),
     ]  # fmt: skip
     assert len(made.trials) == len({trial["id"] for trial in made.trials}) == 12
     (warning,) = made.warnings
     assert warning.code == "W002"
-    assert warning.message == "`ffn=gated(wide=True)` and `ffn=gated` are the same arm, which runs once"
+    assert warning.message == "`ffn=gated(wide=true)` and `ffn=gated` are the same arm, which runs once"
 
 
 @pytest.mark.parametrize(
