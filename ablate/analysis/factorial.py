@@ -3,7 +3,8 @@
 In a full design every effect is a contrast between cells that differ in nothing but the factor, with seeds as blocks
 (:mod:`ablate.analysis.blocks`). There are three families of effects, and the simultaneous intervals (Bonferroni) hold
 together for each family: the main effects, the two-way interactions, the simple effects. A factor that is no part of
-some arms has its effects where it is one; an effect that no arms could have is in no family.
+some arms, or changes nothing in them, has its effects over the others; an effect that no arms could have is in no
+family.
 
 In a fraction of a design there are main effects alone, the mean of the arms at a level minus that of the arms at its
 reference: interactions cannot be told apart from each other.

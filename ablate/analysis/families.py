@@ -95,19 +95,19 @@ def parts(plan: Mapping[str, Any]) -> Iterator[str]:
 
 
 def together(plan: Mapping[str, Any]) -> Iterator[str]:
-    """In a full design, which factors change nothing in which arms, and what that does to the effects."""
+    """In a full design, levels of which factors are one arm, and what that does to the effects."""
     if plan["design"] != "full":
         return
     lattice, names = Lattice(plan), {arm["id"]: arm["name"] for arm in plan["arms"]}
     for factor in lattice.factors:
         arms = lattice.unmoved(factor)
         if len(arms) == len(names):
-            yield f"{factor} changes nothing in any arm."
+            yield f"Levels of {factor} fell together in every arm."
         elif arms:
             which = f" ({joined([names[arm] for arm in arms])})" if len(arms) <= MOST_ALIASES else ""
             yield (
-                f"{factor} changes nothing in {len(arms)} of {number(len(names), 'arm')}{which}: its effects are over "
-                "the others, and such an arm stands at each of the levels that fell together in it."
+                f"Levels of {factor} fell together in {len(arms)} of {number(len(names), 'arm')}{which}: such an arm "
+                "stands at each of them, and effects between them are over the other arms."
             )
 
 

@@ -96,7 +96,7 @@ class Lattice:
         return found
 
     def unmoved(self, factor: str) -> list[str]:
-        """The identities of the arms in which a factor changes nothing: two of its levels fell together in them."""
+        """The identities of the arms in which levels of a factor fell together, so that it changes nothing there."""
         index, found = self.factors.index(factor), dict[str, None]()
         seen: dict[tuple[str, Place], str | None] = {}
         for place, arm in self.arms.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -75,7 +75,7 @@ def judged(effect: str, verdict: str, *, seeds: int, complete: bool) -> str:
     return "contradicted" if verdict in CONTRADICTED[effect] else "open"
 
 
-def predicted(row: Mapping[str, Any]) -> str:
+def predicted(row: Mapping[Hashable, Any]) -> str:
     """One prediction in words, as ``placement=post worse (Xiong et al. 2020, Fig. 2)``."""
     source = f" ({row['source']})" if row["source"] else ""
     return f"{row['name']} {row['effect'].replace('_', ' ')}{source}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ablate.experiment.levels import Bench, Level, label, shown
+from ablate.experiment.levels import Bench, Level, label, setup_key, shown
 from ablate.experiment.paths import Place
 
 
@@ -23,7 +23,10 @@ def without_effect(bench: Bench, one: Level, other: Level) -> str | None:
     ]
     if inside:
         return f"`{', '.join(said)}` is what it has anyway: options at their default change nothing"
-    return f"`{', '.join(said)}` is what the baseline has anyway"
+    alone = bench.setup([Level(None, {path: value for _, path, value in extra}, one.source)], quietly=True)
+    if alone and setup_key(alone) == setup_key(bench.base):
+        return f"`{', '.join(said)}` is what the baseline has anyway"
+    return f"`{', '.join(said)}` changes nothing there: it is so anyway, or nothing reads it"
 
 
 def _given(bench: Bench, level: Level) -> dict[Place, tuple[Place, Any]]:

@@ -124,8 +124,9 @@ def _neighbours(path: Path) -> str | None:
         names = sorted(p.name for p in path.parent.iterdir() if p.suffix in (".yaml", ".yml"))
     except (OSError, ValueError):
         return None
-    close = difflib.get_close_matches(path.name, names, n=1)
+    stems = {Path(name).stem: name for name in names}
+    close = difflib.get_close_matches(path.stem, stems, n=1, cutoff=0.7)
     if close:
-        return f"did you mean `{path.with_name(close[0])}`?"
+        return f"did you mean `{path.with_name(stems[close[0]])}`?"
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"in that folder: {', '.join(names[:3])}{more}" if names else None

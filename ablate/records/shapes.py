@@ -49,6 +49,7 @@ _text = _kind("text", lambda value: isinstance(value, str))
 _number = _kind("a number", _is_number)
 _whole = _kind("a whole number", _is_whole)
 _positive = _kind("a whole number of at least 1", lambda value: _is_whole(value) and value >= 1)
+_prediction = _kind("an effect", lambda value: value in ("better", "worse", "no_difference", "diverged"))
 _scalar = _kind("a scalar", lambda value: value is None or isinstance(value, str | bool) or _is_number(value))
 
 
@@ -152,6 +153,19 @@ _PLAN = _fields(
             generators=_maybe(_each(_text)),
         )
     ),
+    expect=_maybe(
+        _each(
+            _fields(
+                {"effect": _prediction},
+                name=_text,
+                arm=_maybe(_text),
+                factor=_maybe(_text),
+                level=_scalar,
+                source=_maybe(_text),
+            )
+        )
+    ),
+    match=_maybe(_values(_anything)),
     vocabulary=_maybe(_whole),
     git=_maybe(_fields({"commit": _text}, dirty=_anything)),
     folder=_text,

@@ -54,8 +54,8 @@ def predictions(study: Study) -> list[Prediction]:
     return [Prediction(plain(predicted(row)), row["judged"], JUDGED[row["judged"]]) for row in rows]
 
 
-def shown(sentences: Sequence[Sentence]) -> int:
-    """How many sentences the page shows at once."""
+def shown(sentences: Sequence[Sentence | Prediction]) -> int:
+    """How many sentences or predictions the page shows at once."""
     return len(sentences) if len(sentences) <= MOST_SHOWN else MOST_SHOWN - 2
 
 

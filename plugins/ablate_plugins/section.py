@@ -21,11 +21,13 @@ class Verdict(Section):
         """The sentences beside the forest plot."""
         study: Study = page.study
         rows, sentences = answers.forest_rows(study), answers.sentences(study, "arm", "main effect")
+        foretold = answers.predictions(study)
         return page.template(
             "verdict.html",
             sentences=sentences,
             shown=answers.shown(sentences),
-            predictions=answers.predictions(study),
+            predictions=foretold,
+            most=answers.shown(foretold),
             refined=len(answers.sentences(study, "simple effect")),
             caveats=study.results.caveats(),
             beside=len(rows) > 8,

@@ -12,6 +12,7 @@ import ablate
 from ablate.errors import InputError, RefusedError
 from ablate.sweep.events import TrialEnded
 from tests.ablate.experiment.maker import write
+from tests.study_maker import make_study
 
 
 def test_the_public_names_are_these() -> None:
@@ -60,3 +61,28 @@ def test_a_budget_that_is_used_up_is_an_error_and_no_half_of_the_results(tmp_pat
     with pytest.raises(RefusedError) as raised:
         ablate.run(path, runs=tmp_path / "runs")
     assert str(raised.value).startswith("stopped: the budget of 1,000 B `disk` is used up (")
+
+
+@pytest.mark.parametrize(
+    ("inside", "help"),
+    [
+        ("runs/small/plan.json", "it is inside of a study: give `runs/small`"),
+        ("runs/small/trials", "it is inside of a study: give `runs/small`"),
+        ("notes.txt", "give a study's folder or an experiment's file"),
+        ("small.yaml", "there is one in `runs/small`: give that folder, or `--runs runs`"),
+        ("other.yaml", "run it first: ablate run other.yaml"),
+        ("no/such", "give a study's folder or an experiment's file"),
+    ],
+)
+def test_what_is_no_study_is_told_with_what_may_be_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: str, help: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_study(Path("runs/small"), seeds=1)
+    Path("notes.txt").touch()
+    for name in ("small", "other"):
+        Path(f"{name}.yaml").write_text(f"name: {name}\n")
+    with pytest.raises(InputError) as raised:
+        ablate.results(inside, runs="nowhere")
+    (problem,) = raised.value.diagnostics
+    assert (problem.code, problem.help) == ("S401", help)

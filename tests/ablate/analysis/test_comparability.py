@@ -95,7 +95,7 @@ MATCHED = {"to": "baseline", "adjust": "model.feed_forward.ratio", "within": 0.0
 
 
 def test_an_arm_that_is_matched_in_one_size_is_not_called_unmatched(tmp_path: Path) -> None:
-    own = {"one": {"flops": 1.02 * 6 * 147456 * 1024}, "two": {"steps": 30}}
+    own: dict[str, dict[str, Any]] = {"one": {"flops": 1.02 * 6 * 147456 * 1024}, "two": {"steps": 30}}
     params = listed(tmp_path / "params", own, match={"params": MATCHED, "train_flops": None}).caveats()
     assert [text for text in params if "matched" in text] == [
         "one is matched in parameters alone: +2% training FLOPs.",
@@ -108,8 +108,13 @@ def test_an_arm_that_is_matched_in_one_size_is_not_called_unmatched(tmp_path: Pa
 
 def test_the_part_that_differs_is_named_where_parameters_are_not_matched(tmp_path: Path) -> None:
     parts = {"feed_forward": 100, "mixer": 200}
-    sizes = [{"total": 500, "non_embedding": 300, "parts": parts | {"feed_forward": size}} for size in (100, 150)]
-    own = {"baseline": {"parameters": sizes[0]}, "one": {"parameters": sizes[1] | {"total": 550}}}
+    sizes: list[dict[str, Any]] = [
+        {"total": 500, "non_embedding": 300, "parts": parts | {"feed_forward": size}} for size in (100, 150)
+    ]
+    own: dict[str, dict[str, Any]] = {
+        "baseline": {"parameters": sizes[0]},
+        "one": {"parameters": sizes[1] | {"total": 550}},
+    }
     own |= {name: {"parameters": sizes[0]} for name in ("two", "three")}
     said = listed(tmp_path / "flops", own, match={"params": None, "train_flops": MATCHED}).caveats()
     assert "one is matched in training FLOPs alone: +10% parameters (+50% in feed_forward)." in said

@@ -23,8 +23,8 @@ DEAD = {f"norm=none, place=post, drop={drop}": f"norm=none, place=pre, drop={dro
 
 def values(name: str, levels: Mapping[str, Any], seed: int) -> float:
     """1, plus 0.4 without a norm, 0.1 for a norm behind, 0.2 for dropout, and 0.01 a seed, 0.02 a seed without."""
-    none, post = levels["norm"] == "none", levels.get("place") == "post"
-    return 1 + (0.4 if none else 0.1 * post) + 0.2 * (levels["drop"] > 0) + (0.02 if none else 0.01) * seed
+    none, post, drop = levels["norm"] == "none", levels.get("place") == "post", bool(levels["drop"] > 0)
+    return 1 + (0.4 if none else 0.1 * post) + 0.2 * drop + (0.02 if none else 0.01) * seed
 
 
 def made(folder: Path, **options: Any) -> Results:
@@ -65,9 +65,9 @@ def test_both_ways_of_writing_it_give_the_same_effects(dead: Results, when: Resu
             assert one == pytest.approx(other, nan_ok=True)
     assert [verdict.sentence for verdict in dead.verdicts()] == [verdict.sentence for verdict in when.verdicts()]
     # The combinations as they are written have an effect of the norm at either place too; it is no other elsewhere.
-    ours, theirs = by_name(dead.simple_effects()), by_name(when.simple_effects())
-    assert ours.keys() - theirs.keys() == {"norm=none at place=pre", "norm=none at place=post"}
-    assert all(ours[name]["effect"] == pytest.approx(row["effect"]) for name, row in theirs.items())
+    simple, wanted = by_name(dead.simple_effects()), by_name(when.simple_effects())
+    assert simple.keys() - wanted.keys() == {"norm=none at place=pre", "norm=none at place=post"}
+    assert all(simple[name]["effect"] == pytest.approx(row["effect"]) for name, row in wanted.items())
     why = "norm=none, drop=0.0; norm=none, drop=0.1 (place {} them)"
     assert by_name(dead.main_effects())["place=post"]["left_out"] == why.format("changes nothing in")
     assert by_name(when.main_effects())["place=post"]["left_out"] == why.format("is no part of")
@@ -92,12 +92,12 @@ def test_trials_of_an_arm_in_two_cells_are_counted_once(tmp_path: Path) -> None:
 
 def test_that_a_factor_changes_nothing_is_said(dead: Results, when: Results) -> None:
     said = (
-        "place changes nothing in 2 of 6 arms (norm=none, place=pre, drop=0.0; and norm=none, place=pre, drop=0.1): its "
-        "effects are over the others, and such an arm stands at each of the levels that fell together in it."
+        "Levels of place fell together in 2 of 6 arms (norm=none, place=pre, drop=0.0; and norm=none, place=pre, "
+        "drop=0.1): such an arm stands at each of them, and effects between them are over the other arms."
     )
     assert said in dead.caveats()
     assert not any("not in the plan" in text for text in dead.caveats())
-    assert not any("changes nothing" in text for text in when.caveats())
+    assert not any("fell together" in text for text in when.caveats())
 
 
 def test_a_factor_that_changes_nothing_anywhere_is_identical(tmp_path: Path) -> None:
@@ -109,8 +109,23 @@ def test_a_factor_that_changes_nothing_anywhere_is_identical(tmp_path: Path) -> 
     )  # fmt: skip
     sentences = {verdict.name: verdict.sentence for verdict in results.verdicts()}
     assert sentences["place=post"] == "place=post is identical to place=pre: the same val/loss in all 4 seeds."
-    assert "place changes nothing in any arm." in results.caveats()
+    assert "Levels of place fell together in every arm." in results.caveats()
     assert results.interactions().empty
+
+
+def test_two_of_three_levels_may_fall_together(tmp_path: Path) -> None:
+    """Only the effect between them is over the other arms alone."""
+    factors: dict[str, list[Any]] = {"core": ["attention", "lstm"], "heads": [4, 2, 1]}
+    results = made(
+        tmp_path / "study", factors=factors, together={"core=lstm, heads=2": "core=lstm, heads=4"},
+        outcomes=lambda name, levels, seed: 1 + {4: 0, 2: 0.1, 1: 0.3}[levels["heads"]] + 0.01 * seed,
+    )  # fmt: skip
+    main = by_name(results.main_effects())
+    assert (main["heads=2"]["cells"], main["heads=2"]["left_out"]) == (1, "core=lstm (heads changes nothing in it)")
+    assert main["heads=2"]["effect"] == pytest.approx(0.1)
+    assert (main["heads=1"]["cells"], main["heads=1"]["left_out"]) == (2, "")
+    assert main["core=lstm"]["effect"] == pytest.approx(-0.1 / 3)
+    assert set(by_name(results.interactions())) == {"core=lstm with heads=1"}
 
 
 def test_an_excluded_combination_is_still_not_in_the_plan(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def test_predictions_about_levels_of_a_full_design(tmp_path: Path) -> None:
 
 def outcome(name: str, levels: Any, seed: int) -> float:
     """1.5, plus 0.1 for post, 0.001 for a null width, and 0.001 a seed of the arms that are post."""
-    post = levels["placement"] == "post"
-    return 1.5 + (0.1 + 0.001 * seed) * post + (levels["width"] is None) * (0.001 + 0.0001 * seed)
+    post, null = bool(levels["placement"] == "post"), bool(levels["width"] is None)
+    return 1.5 + (0.1 + 0.001 * seed) * post + null * (0.001 + 0.0001 * seed)
 
 
 def test_predictions_about_levels_of_a_fraction(tmp_path: Path) -> None:

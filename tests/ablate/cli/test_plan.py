@@ -52,17 +52,19 @@ def test_json_has_the_plan_its_price_and_its_warnings(planned: Planned, tmp_path
 
 def test_people_read_the_sizes_the_sums_and_what_is_left_out(planned: Planned, tmp_path: Path) -> None:
     heads = ("path: model.placement, levels: [pre, post]", "path: model.mixer.heads, levels: [2, 3, 4]")
-    rule = "exclude: [{residual: off, why: hopeless}]\nexpect: [{arm: {placement: 4}, effect: no_difference}]\n"
+    rule = "exclude: [{residual: off, why: hopeless}]\n"
+    rule += "expect: [{arm: {placement: 4}, effect: no_difference, source: a hunch}]\n"
     write(tmp_path, heads, ("objective:", rule + "objective:"))
     code, out, err = planned()
+    assert "not matched" not in out
     lines = out.splitlines()
     assert code == 0
     assert [line.split()[0] for line in lines[2:5]] == ["arm", "baseline", "placement=4"]
     assert lines[6] == "baseline: placement=2, residual=on"
     assert lines[7].startswith("2 arms x 6 seeds = 12 trials of 20 steps (15,360 tokens) on ")
-    assert "excluded: 1 cell by exclude[0]: hopeless" in lines
+    assert "excluded: `residual=off` by exclude[0]: hopeless" in lines
     assert "excluded: 1 cell that cannot be built" in lines
-    assert "predicted: placement=4 no difference" in lines
+    assert "predicted: placement=4 no difference (a hunch)" in lines
     assert lines[-2].startswith("price: about ")
     assert lines[-2].endswith("(rough: `--calibrate` measures it)")
     assert lines[-1].startswith("plan ")
@@ -71,14 +73,19 @@ def test_people_read_the_sizes_the_sums_and_what_is_left_out(planned: Planned, t
 
 def test_what_matching_chose_has_a_column_and_a_line(planned: Planned, tmp_path: Path) -> None:
     experiment(tmp_path, "gated")
-    rows = {line.split()[0]: line.split()[1:] for line in planned()[1].splitlines()[2:5]}
+    lines = planned()[1].splitlines()
+    rows = {line.split()[0]: line.split()[1:] for line in lines[2:5]}
     assert rows["ffn=gated"][1] == "+18.6%"
+    unlike = "1 arm differs by more than 1% in parameters or training FLOPs; `match` can make it equal"
+    assert lines[5] == f"not matched: {unlike}"
     experiment(tmp_path, "gated", BY_RATIO)
     code, out, _ = planned()
     assert code == 0
     rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()[2:5]}
     assert rows["arm"][-1] == "ratio"
     assert (rows["ffn=gated"][1], rows["ffn=gated"][-1]) == ("-0.3%", "2.78")
+    assert rows["baseline"][-1] == "4"
+    assert "not matched" not in out
     line = "matched: parameters within 1% of the baseline's, by model.feed_forward.ratio in 1 arm"
     assert line in out.splitlines()
 

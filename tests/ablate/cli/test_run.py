@@ -156,3 +156,26 @@ def test_a_damaged_plan_is_told_by_what_reads_and_written_anew_by_what_runs(abla
     assert ablate("run", "small.yaml").returncode == 0
     assert results(tmp_path) == before
     assert ablate("status", "small.yaml").returncode == 0
+
+
+def test_what_comes_next_trains_and_reports_the_same_study(ablate: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from typing import Literal\n"
+        "from torch import nn\n"
+        "from ablate.slots import Norm, Site\n\n"
+        "class Mine(Norm):\n"
+        "    '''A norm of mine.'''\n"
+        "    kind: Literal['mine'] = 'mine'\n\n"
+        "    def build(self, at: Site) -> nn.Module:\n"
+        "        return nn.Identity()\n"
+    )
+    write(tmp_path, *TINY, ("path: model.placement, levels: [pre, post]", "path: model.norm, levels: [layer, mine]"))
+    given = ["--plugin=mine.py", "--set=name=another", "--set=seeds=1"]
+    shown = ablate("run", "small.yaml", *given, "--runs", "elsewhere", "--limit", "1")
+    assert shown.returncode == 0, shown.stderr
+    (counts, said) = shown.stdout.splitlines()
+    assert counts == "1 of 2 trials have a result, 1 waiting: elsewhere/another"
+    assert said == f"next: ablate run small.yaml {' '.join(given)} --runs elsewhere"
+    shown = ablate(*said.split()[2:])
+    assert shown.stdout == ("2 of 2 trials have a result: elsewhere/another\nnext: ablate report elsewhere/another\n")
+    assert ablate(*shown.stdout.splitlines()[-1].split()[2:]).returncode == 0

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from ablate.cli import main
+from ablate.experiment.reading import parse
 from tests.ablate.cli.conftest import ABLATE
+from tests.ablate.experiment.maker import write
 from tests.ablate.planning.test_matching import BY_RATIO, experiment
 from tests.study_maker import make_study
 
@@ -213,3 +215,15 @@ def test_a_file_that_changed_is_planned_anew(show: Shown, folder: Path) -> None:
     _, out, _ = show(folder, "small.yaml", "baseline", "--set", "model.width=8", "--json")
     assert sources(out)["model.width"] == (8, "--set")
     assert [each["end"] for each in json.loads(out)["trials"]] == ["waiting", "waiting"]
+
+
+def test_components_within_a_list_are_spelled_as_yaml_does(show: Shown, tmp_path: Path) -> None:
+    layers = "[{range: [0, 1], mixer: {kind: attention, heads: 1}, norm: none}]"
+    write(tmp_path, ("depth: 2", f"depth: 2\n  layers: {layers}"))
+    lines = show(tmp_path, "small.yaml", "baseline")[1].splitlines()
+    (value,) = (line.split("  ")[1:-1] for line in lines if line.startswith("model.layers "))
+    told = {"range": [0, 1], "norm": "none"}
+    (found,) = parse(f"layers: {' '.join(value)}\n", "shown").data["layers"]
+    assert {name: found[name] for name in told} == told
+    assert (found["mixer"]["kind"], found["mixer"]["heads"]) == ("attention", 1)
+    assert "placement" not in found

@@ -59,3 +59,49 @@ def test_a_factor_that_an_arm_has_not_is_no_key_error(tmp_path: Path, capsys: py
     write_json(study.plan, plan)
     show_status(study.path, RUNS, as_json=False)
     assert capsys.readouterr().out.splitlines()[-2].split() == ["all", "3", "1", "4"]
+
+
+def following(what: Path, capsys: pytest.CaptureFixture[str], runs: Path = RUNS) -> str:
+    show_status(what, runs, as_json=True)
+    return str(json.loads(capsys.readouterr().out)["next"])
+
+
+@pytest.mark.parametrize("waiting", [False, True])
+def test_what_comes_next_has_the_plugins_and_settings_that_the_study_was_run_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, waiting: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cells = [("ratio=1", 0)] if waiting else []
+    text = "name: small\n"
+    factors = {"ratio": [4, 1]}
+    made = make_study(Path("elsewhere/small"), seeds=1, factors=factors, waiting=cells, experiment=text)
+    study = StudyFolder(made)
+    given = "--plugin=my.py --set=training.batch=8"
+    plan = read_json(study.plan) | {"command": f"ablate run small.yaml {given}", "folder": str(tmp_path)}
+    write_json(study.plan, plan)
+    Path("sub").mkdir()
+    for name in ("small.yaml", "other.yaml", "sub/small.yaml"):
+        Path(name).write_text(text)
+    places = Path("elsewhere")
+    if waiting:
+        assert following(study.path, capsys) == f"ablate run small.yaml {given} --runs elsewhere"
+        assert following(Path("small.yaml"), capsys, places) == f"ablate run small.yaml {given} --runs elsewhere"
+        assert following(tmp_path / "small.yaml", capsys, places) == (
+            f"ablate run {tmp_path}/small.yaml {given} --runs elsewhere"
+        )
+        assert following(Path("other.yaml"), capsys, places) == "ablate run other.yaml --runs elsewhere"
+        assert following(Path("sub/small.yaml"), capsys, places) == "ablate run sub/small.yaml --runs elsewhere"
+    else:
+        assert following(study.path, capsys) == "ablate report elsewhere/small"
+        assert following(Path("small.yaml"), capsys, places) == "ablate report elsewhere/small"
+        assert following(Path("other.yaml"), capsys, places) == "ablate report other.yaml --runs elsewhere"
+
+
+def test_a_path_with_a_space_is_quoted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "name: small\n"
+    make_study(Path("my runs/small"), seeds=1, factors={"ratio": [4, 1]}, experiment=text)
+    Path("my file.yaml").write_text(text)
+    assert following(Path("my file.yaml"), capsys, Path("my runs")) == "ablate report 'my file.yaml' --runs 'my runs'"

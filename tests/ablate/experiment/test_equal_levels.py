@@ -28,6 +28,12 @@ DEFAULTS = "is what it has anyway: options at their default change nothing"
          "42 two levels of `it` are the same: a and b | `training.clip: 1.0` is what the baseline has anyway"),
         ("levels: {a: {}, b: {model.norm: layer}}",
          "27 two levels of `it` are the same: a and b | `model.norm: layer` is what the baseline has anyway"),
+        ("levels: {a: {model.norm: rms}, b: {model.norm: rms, model.norm.eps: 1e-6}}",
+         "42 two levels of `it` are the same: a and b | "
+         "`model.norm.eps: 1e-06` changes nothing there: it is so anyway, or nothing reads it"),
+        ("levels: {a: {model.norm: none}, b: {model.norm: none, model.norm.eps: 3}}",
+         "43 two levels of `it` are the same: a and b | "
+         "`model.norm.eps: 3` changes nothing there: it is so anyway, or nothing reads it"),
         ("path: training.clip, levels: [1, 1.0]", "41 two levels of `it` are the same: 1 and 1.0 | None"),
     ],
 )  # fmt: skip

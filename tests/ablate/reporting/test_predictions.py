@@ -26,7 +26,8 @@ def predict(arm: str, effect: str, source: str = "") -> dict[str, Any]:
 
 EXPECT = [
     predict("placement=post", "worse", "Xiong et al. 2020, Fig. 2"), predict("scale=off", "no_difference"),
-    predict("ratio=2", "no_difference", HOSTILE), predict("residual=none", "diverged", "/home/somebody/thesis/notes.txt"),
+    predict("ratio=2", "no_difference", HOSTILE),
+    predict("residual=none", "diverged", "/home/somebody/thesis/notes.txt"),
 ]  # fmt: skip
 
 
@@ -65,6 +66,16 @@ def test_predictions_can_be_read_on_a_narrow_page(predicted: Path, open_page: Op
     page = open_page(predicted, color_scheme=scheme)
     page.set_viewport_size({"width": 360, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_of_many_predictions_the_rest_waits_behind_a_line(report: Report, open_page: Open) -> None:
+    factors = {"width": list(range(16))}
+    expect = [predict(f"width={width}", "no_difference") for width in range(1, 14)]
+    page = open_page(report(seeds=2, steps=20, factors=factors, expect=expect))
+    part = page.locator("#verdict .predictions")
+    assert part.locator("li").count() == 13
+    assert part.locator("> ul > li").count() == 10
+    assert part.locator("summary").inner_text() == "The other 3 predictions"
 
 
 def test_nothing_is_said_without_predictions(report: Report) -> None:

@@ -93,6 +93,7 @@ def test_the_time_of_one_call_is_limited_and_the_next_goes_on(study: StudyFolder
     run = Run(study, limited(plan, wall=1.0), parallel=1)
     assert run.outcome.exhausted
     assert (run.outcome.exhausted.name, run.outcome.exhausted.limit) == ("wall", 1.0)
+    assert str(run.outcome.exhausted).endswith("; the same command goes on")
     assert run.outcome.counts == Counts(planned=2, complete=0, diverged=0, failed=0, running=0, waiting=2)
     assert run.outcome.exit_code == 3
     Run(study, plan)
@@ -104,6 +105,8 @@ def test_what_came_before_the_sweep_counts_as_time_of_the_call(study: StudyFolde
     assert started(run) == []
     assert run.outcome.exhausted
     assert run.outcome.exhausted.used >= 100
+    words = "; nothing was started: `wall` is shorter than the start; raise it in the file"
+    assert str(run.outcome.exhausted).endswith(words)
 
 
 def test_a_folder_that_is_too_large_already_starts_nothing(study: StudyFolder) -> None:

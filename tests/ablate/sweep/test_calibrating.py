@@ -29,15 +29,30 @@ class Broken(FeedForward):
 """
 
 
+TELLS = """
+from ablate.slots import Logger
+
+class Tells(Logger):
+    'Leaves a file where it is built.'
+    kind: Literal["tells"] = "tells"
+
+    def build(self, folder, name):
+        open("PLACE", "a").close()
+        raise RuntimeError("no service")
+"""
+
+
 def test_each_shape_is_trained_once_and_one_that_fails_is_not_there(tmp_path: Path) -> None:
-    plugin(tmp_path, BROKEN)
+    plugin(tmp_path, BROKEN + TELLS.replace("PLACE", str(tmp_path / "told.txt")))
     factors = (
         "lr: {path: training.optimizer.lr, levels: [1e-2, 1e-3]}\n"
         "  norm: {path: model.norm, levels: [layer, rms]}\n"
         "  ffn: {path: model.feed_forward, levels: [mlp, broken]}"
     )
     old = "placement: {path: model.placement, levels: [pre, post]}\n  residual: {switch: model.residual}"
-    experiment = load(write(tmp_path, (old, factors), ("seeds: 6", "plugins: [./mine.py]\nseeds: [7, 8]")))
+    experiment = load(
+        write(tmp_path, (old, factors), ("seeds: 6", "plugins: [./mine.py]\nloggers: [tells]\nseeds: [7, 8]"))
+    )
     made = make_plan(experiment).data
     shapes = {arm["name"]: shape_of(arm) for arm in made["arms"]}
     assert shapes["baseline"] == shapes["lr=0.001"]
@@ -64,7 +79,7 @@ def test_each_shape_is_trained_once_and_one_that_fails_is_not_there(tmp_path: Pa
     assert measured.keys() == {shapes["baseline"], shapes["norm=rms"]}
     assert all(each.step_seconds > 0 for each in measured.values())
     assert all(each.memory is None or each.memory > 1_000_000 for each in measured.values())
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.py", "small.yaml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.py", "small.yaml"]  # loggers are told nothing
 
     cost = price(made, 1, measured)
     assert cost.basis == "partly measured"
@@ -72,4 +87,4 @@ def test_each_shape_is_trained_once_and_one_that_fails_is_not_there(tmp_path: Pa
     base = measured[shapes["baseline"]]
     looks = made["budget"]["evaluations"] * base.evaluation_seconds
     assert base.evaluation_seconds > 0
-    assert cost.trial_seconds[ids["lr=0.001"]] == 20 * base.step_seconds + looks
+    assert cost.trial_seconds[ids["lr=0.001"]] == (20 + 6) * base.step_seconds + looks

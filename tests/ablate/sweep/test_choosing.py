@@ -89,11 +89,11 @@ def test_arms_by_their_levels(only: Only, arms: list[int]) -> None:
         ("", "`` names no arm: give FACTOR=LEVEL; as `placement=post`, or `baseline`"),
         (
             ["placement=pre", "scale=off"],
-            "no arm is placement=pre and scale=off; there are: baseline, placement=post, everything, norm",
+            "no arm is placement=pre and scale=off; there are: baseline; placement=post; everything; norm",
         ),
         (
             ["baseline", "scale=off"],
-            "no arm is baseline and scale=off; there are: baseline, placement=post, everything, norm",
+            "no arm is baseline and scale=off; there are: baseline; placement=post; everything; norm",
         ),
         ({"scale": 1}, "`scale` has no level `1`; its levels are on, off"),
     ],
