@@ -64,4 +64,5 @@ def _source(path: str, arm: Mapping[str, Any], sets: list[dict[str, Any]], writt
             return str(entry["at"])
         if path.startswith(entry["path"] + "."):
             return "default"  # the level replaced the whole of it
-    return next((written[name] for name in (path, path.removesuffix(".kind")) if name in written), "default")
+    inside = (name for name in written if name.startswith(f"{path}."))  # the parts of a list
+    return next((written[name] for name in (path, path.removesuffix(".kind"), *inside) if name in written), "default")

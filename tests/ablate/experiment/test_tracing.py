@@ -74,3 +74,9 @@ def test_what_was_matched_is_said(tmp_path: Path) -> None:
     value, source = traced(path, 2)["model.feed_forward.ratio"]
     assert isinstance(value, float) and value > 4.0
     assert source == "match"
+
+
+def test_a_list_has_the_line_that_it_begins_at(tmp_path: Path) -> None:
+    path = write(tmp_path, ("depth: 2", "depth: 2\n  layers: [{range: [0, 1], placement: post}]"))
+    assert traced(path, 0)["model.layers"][1] == f"{path}:9"
+    assert traced(write(tmp_path), 0)["model.layers"] == ([], "default")
