@@ -35,7 +35,7 @@ def test_what_is_written_plans_and_runs_as_it_is(ablate: Command, tmp_path: Path
     ]  # fmt: skip
     run = ablate("run", "experiment.yaml", "--set", "budget.steps=4", "--set", "seeds=2")
     assert run.returncode == 0, run.stderr
-    assert run.stdout == "8 of 8 trials have a result: runs/first\nnext: ablate report experiment.yaml\n"
+    assert run.stdout == "8 of 8 trials have a result: runs/first\nnext: ablate report runs/first\n"
 
 
 @pytest.mark.parametrize("there", sorted(FILES))
