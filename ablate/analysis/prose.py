@@ -9,8 +9,8 @@ MOST_NAMES = 6
 
 
 def number(count: int, noun: str) -> str:
-    """A count with its noun, as "1 seed" or "4 seeds"."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    """A count with its noun, as "1 seed" or "4,000 seeds"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def joined(names: Sequence[str]) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 import ablate
+from ablate.analysis.comparability import UNMATCHED
+from ablate.analysis.prose import number
 from ablate.cli.output import Planning, console, duration, print_json, print_table, print_warnings, size
 from ablate.errors import Diagnostic
 
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
 MOST = 60
 """Arms that the table has; `--json` has all."""
-UNLIKE = 0.01
-"""Share of the baseline's parameters or FLOPs above which a difference is worth a line."""
 BASES = {
     "measured": ("", "measured"),
     "partly measured": ("about ", "partly measured: a shape could not be trained here, and is guessed"),
@@ -85,14 +85,15 @@ def _unmatched(made: Plan) -> str | None:
     if matching and any(matching.values()):
         return None
     sizes = [(arm["parameters"]["total"], arm["flops"] * arm["steps"]) for arm in arms]
+    most = UNMATCHED / 100
     apart = sum(
-        any(abs(mine - theirs) > UNLIKE * theirs for mine, theirs in zip(each, sizes[0], strict=True)) for each in sizes
+        any(abs(mine - theirs) > most * theirs for mine, theirs in zip(each, sizes[0], strict=True)) for each in sizes
     )
     if not apart:
         return None
     differ, them = ("differs", "it") if apart == 1 else ("differ", "them")
     return (
-        f"not matched: {_count(apart, 'arm')} {differ} by more than {100 * UNLIKE:g}% in parameters or training FLOPs; "
+        f"not matched: {number(apart, 'arm')} {differ} by more than {UNMATCHED:g}% in parameters or training FLOPs; "
         f"`match` can make {them} equal"
     )
 
@@ -108,7 +109,7 @@ def _summary(made: Plan) -> Iterator[str]:
     each = f"{steps[0]:,} steps" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,} steps"
     tokens = sum(arm["steps"] * arm["tokens"] for arm in arms) * len(seeds)
     yield (
-        f"{_count(len(arms), 'arm')} x {_count(len(seeds), 'seed')} = {len(made.trials):,} trials of {each} "
+        f"{number(len(arms), 'arm')} x {number(len(seeds), 'seed')} = {len(made.trials):,} trials of {each} "
         f"({_tokens(tokens)}) on {plan['device']}, {plan['precision']}"
     )
     yield from _matching(plan)
@@ -132,14 +133,14 @@ def _matching(plan: Mapping[str, Any]) -> Iterator[str]:
         if target := (plan["match"] or {}).get(name):
             solved = sum(target["adjust"] in arm["matched"] for arm in plan["arms"])
             within = f"{100 * target['within']:g}% of the baseline's"
-            yield f"matched: {words} within {within}, by {target['adjust']} in {_count(solved, 'arm')}"
+            yield f"matched: {words} within {within}, by {target['adjust']} in {number(solved, 'arm')}"
 
 
 def _tuning(tuning: Mapping[str, Any], arms: int) -> str:
     points = {path: values and len(values) for path, values in tuning["points"].items()}
     tried = ", ".join(f"{path} ({count} values)" if count else path for path, count in points.items())
     seeds, trials = len(tuning["seeds"]), arms * tuning["trials"]
-    each = f"{_count(tuning['combinations'], 'combination')} x {_count(seeds, 'seed')} for each arm"
+    each = f"{number(tuning['combinations'], 'combination')} x {number(seeds, 'seed')} for each arm"
     return f"tuning first, by {tuning['method']}: {tried}; {each} = {trials:,} more trials"
 
 
@@ -157,9 +158,9 @@ def _excluded(made: Plan) -> Iterator[str]:
         by_rule.setdefault(cell["rule"], []).append(cell)
     for rule, cells in by_rule.items():
         if rule is None:
-            yield f"excluded: {_count(len(cells), 'cell')} that cannot be built"
+            yield f"excluded: {number(len(cells), 'cell')} that cannot be built"
             continue
-        which = f"`{cells[0]['name']}`" if len(cells) == 1 else _count(len(cells), "cell")
+        which = f"`{cells[0]['name']}`" if len(cells) == 1 else number(len(cells), "cell")
         yield f"excluded: {which} by exclude[{rule}]: {cells[0]['why']}"
 
 
@@ -170,14 +171,14 @@ def _predicted(plan: Mapping[str, Any]) -> Iterator[str]:
         source = f" ({each['source']})" if each.get("source") else ""
         yield f"predicted: {name} {each['effect'].replace('_', ' ')}{source}"
     if (more := len(plan["expect"]) - MOST) > 0:
-        yield f"and {_count(more, 'more prediction')}, which `--json` lists"
+        yield f"and {number(more, 'more prediction')}, which `--json` lists"
 
 
 def _price(made: Plan) -> str:
     cost = made.price
     assert cost is not None
     about, basis = BASES[cost.basis]
-    workers = _count(cost.workers, "worker")
+    workers = number(cost.workers, "worker")
     return (
         f"price: {about}{duration(cost.wall)} on {workers} ({about}{duration(cost.seconds)} of training), "
         f"{about}{size(cost.memory)} of memory ({basis})"
@@ -187,10 +188,6 @@ def _price(made: Plan) -> str:
 def _told(warning: Diagnostic) -> dict[str, Any]:
     line = warning.span.line if warning.span else None
     return {"code": warning.code, "message": warning.message, "file": warning.file, "line": line, "help": warning.help}
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _number(value: Any) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 from ablate.errors import Diagnostic, RefusedError
 from ablate.experiment.cells import FACTORIAL, Arm, Cells, Excluded, check_circles
 from ablate.experiment.designs import Design, EachAndAll, FractionalDesign, Full, Listed, OneAtATime, Pairs
-from ablate.experiment.factors import Axis, check_overlap, overlap, read_axes
+from ablate.experiment.factors import Axis, check_overlap, read_axes, varied
 from ablate.experiment.levels import Bench, Level, shown
-from ablate.experiment.paths import Place
+from ablate.experiment.paths import Place, overlap
 from ablate.experiment.reading import Document
 from ablate.experiment.rules import check_rules, read_levels, read_rules
 from ablate.experiment.schema import Fractional, Settings, seed_list
@@ -225,9 +225,9 @@ def _check_sets(bench: Bench, axes: Sequence[Axis]) -> None:
     document = bench.document
     sets: list[Place] = [place for place, home in document.elsewhere.items() if home.file == "--set"]
     for axis in axes:
-        varied = {place for level in axis.levels if not level.same for place in bench.explicit(level.changes)}
+        set_anew = varied(bench, axis)
         for place in sets:
-            if any(overlap(place, other) for other in varied):
+            if any(overlap(place, other) for other in set_anew):
                 dotted = ".".join(map(str, place)).removesuffix(".kind")
                 bench.report("G218", f"`--set` sets `{dotted}`, which the factor `{axis.name}` varies", place,
                              otherwise="leave the factor out, or change its levels in the file")  # fmt: skip

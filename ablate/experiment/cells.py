@@ -8,8 +8,9 @@ from typing import Any
 
 from ablate.errors import Diagnostic
 from ablate.experiment.designs import Chosen
-from ablate.experiment.factors import Axis, holds, overlap
+from ablate.experiment.factors import Axis, holds
 from ablate.experiment.levels import Bench, Level, setup_key, shown
+from ablate.experiment.paths import overlap
 from ablate.experiment.rules import Rule
 from ablate.experiment.settings import Setup
 

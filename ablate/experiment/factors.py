@@ -11,7 +11,7 @@ from ablate.experiment.equal_levels import without_effect
 from ablate.experiment.identity import spelled, text, written
 from ablate.experiment.keys import ELSEWHERE, NO_FACTOR, deeper, did_you_mean, in_setup, meant_path
 from ablate.experiment.levels import Bench, Level, label, same_label, same_value, shown, value_key
-from ablate.experiment.paths import Place, class_at, fields_at, unread
+from ablate.experiment.paths import Place, class_at, fields_at, overlap, unread
 from ablate.experiment.schema import Factor
 from ablate.experiment.settings import Setup
 from ablate.registry import closest
@@ -19,10 +19,10 @@ from ablate.slots import Component
 
 SWITCH = {"on": "on", "true": "on", "off": "off", "false": "off"}
 """What a switch's levels may be called."""
-ONE_OF_MANY = ("pairs", "leave_one_out", "add_one", "list")
-"""Designs in which a factor that is no part of the baseline has one of its levels without being named."""
 NO_SWITCH = {"yes": "on", "y": "on", "1": "on", "no": "off", "n": "off", "0": "off"}
 """What they may not be called, and what is meant."""
+ONE_OF_MANY = ("pairs", "leave_one_out", "add_one", "list")
+"""Designs in which a factor that is no part of the baseline has one of its levels without being named."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,16 @@ def find_level(bench: Bench, name: str, levels: Sequence[Level], value: Any, pla
     return None
 
 
+def varied(bench: Bench, axis: Axis) -> set[Place]:
+    """Every place that some level of a factor sets anew."""
+    return {place for level in axis.levels if not level.same for place in bench.explicit(level.changes)}
+
+
 def check_overlap(bench: Bench, axes: list[Axis]) -> None:
     """Report two factors that set the same path, unless no arm can have both of them."""
     set_by: list[tuple[Axis, set[Place]]] = []
     for axis in axes:
-        mine = {place for level in axis.levels if not level.same for place in bench.explicit(level.changes)}
+        mine = varied(bench, axis)
         for other, theirs in set_by:
             shared = [deeper for a in theirs for b in mine if (deeper := overlap(a, b))]
             if shared and not exclusive(other.conditions, axis.conditions):
@@ -104,12 +109,6 @@ def check_overlap(bench: Bench, axes: list[Axis]) -> None:
                 bench.report("G208", words, ("factors", axis.name), key=True)
                 break
         set_by.append((axis, mine))
-
-
-def overlap(one: Place, other: Place) -> Place | None:
-    """The deeper of two places if the other is around it or is the same."""
-    shorter, deeper = sorted((one, other), key=len)
-    return deeper if deeper[: len(shorter)] == shorter else None
 
 
 def holds(bench: Bench, conditions: Iterable[Condition], raw: Any) -> bool:

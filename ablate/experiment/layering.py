@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ablate.errors import InputError, Span
-from ablate.experiment.reading import Document, Place, parse, read
+from ablate.experiment.reading import Document, Place, parse, read, yaml_files
 
 WHOLE = ("factors",)
 """Mappings whose values are replaced whole: a factor has one of three forms, which cannot be mixed."""
-
-NEAR = 0.7
-"""How much of the name of a file is to be the same for it to be the one that was meant."""
 
 
 def read_layered(path: Path, sets: Iterable[str] = ()) -> Document:
@@ -61,16 +56,14 @@ def _there_is(path: Path, base: str) -> str | None:
         folder = Path(base) if (path.parent / base).is_dir() else Path(base).parent
         if not (path.parent / folder).is_dir():
             return f"there is no folder `{folder.as_posix()}` beside this file"
-        beside = sorted(each for each in (path.parent / folder).iterdir() if each.suffix in (".yaml", ".yml"))
+        near, names = yaml_files(path.parent / folder, Path(base).name)
     except (OSError, ValueError):  # a name that is too long, or has a NUL in it, or a folder that may not be read
         return None
-    others = [each for each in beside if os.path.abspath(each) != os.path.abspath(path)]
-    stems = {each.stem: (folder / each.name).as_posix() for each in others}
-    near = get_close_matches(Path(base).stem, stems, n=1, cutoff=NEAR)
-    if near:
-        return f"did you mean `{stems[near[0]]}`?"
-    listed = ", ".join(f"`{name}`" for name in list(stems.values())[:5])
-    return f"there is: {listed}{' and more' if len(stems) > 5 else ''}" if stems else None
+    if near and near != path.name:
+        return f"did you mean `{(folder / near).as_posix()}`?"
+    others = [(folder / name).as_posix() for name in names if folder != Path() or name != path.name]
+    listed = ", ".join(f"`{name}`" for name in others[:5])
+    return f"there is: {listed}{' and more' if len(others) > 5 else ''}" if others else None
 
 
 def _setting(text: str, document: Document) -> tuple[Document, Place]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ablate.errors import Diagnostic, InputError
 from ablate.experiment.identity import canonical, spelled, text
-from ablate.experiment.paths import Place, class_at, value_at
+from ablate.experiment.paths import Place, class_at, overlap, value_at
 from ablate.experiment.problems import diagnose, in_order
 from ablate.experiment.reading import Document
 from ablate.experiment.schema import Settings
@@ -143,11 +143,7 @@ class Bench:
         return {
             path: value
             for path, value in inside.items()
-            if not any(
-                place[: len(other)] == other[: len(place)]
-                for place in self.explicit({path: value})
-                for other in set_by_others
-            )
+            if not any(overlap(place, other) for place in self.explicit({path: value}) for other in set_by_others)
         }
 
     def _with_defaults(self, raw: Any, path: Place) -> Any:

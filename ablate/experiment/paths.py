@@ -15,7 +15,7 @@ from ablate.experiment.yaml.nodes import Place
 from ablate.registry import Registry
 from ablate.slots import Component, Options
 
-__all__ = ["MISSING", "Place", "alone", "class_at", "fields_at", "readers", "slots_at", "unread", "value_at"]
+__all__ = ["MISSING", "Place", "alone", "class_at", "fields_at", "overlap", "readers", "slots_at", "unread", "value_at"]
 
 
 def fields_at(place: Place, data: Any, registry: Registry) -> list[str]:
@@ -34,6 +34,12 @@ def class_at(place: Place, data: Any, registry: Registry) -> type[Options] | Non
         annotation = _annotation_of(step, annotation, value, registry)
         value = _inside(value, step)
     return next(_options(annotation, value, registry), None)
+
+
+def overlap(one: Place, other: Place) -> Place | None:
+    """The deeper of two places if the other is around it or is the same."""
+    shorter, deeper = sorted((one, other), key=len)
+    return deeper if deeper[: len(shorter)] == shorter else None
 
 
 class Missing:

@@ -118,15 +118,25 @@ def _too_large(file: str) -> InputError:
     )  # fmt: skip
 
 
+def yaml_files(folder: Path, name: str) -> tuple[str | None, list[str]]:
+    """The YAML file of a folder that a name is most like, if one is like it, and all that are there.
+
+    Raises:
+        OSError, ValueError: the folder cannot be read.
+    """
+    names = sorted(path.name for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+    stems = {Path(each).stem: each for each in names if each != name}
+    near = difflib.get_close_matches(Path(name).stem, stems, n=1, cutoff=0.7)
+    return (stems[near[0]] if near else None), names
+
+
 def _neighbours(path: Path) -> str | None:
     """Which YAML files the user may have meant instead of ``path``."""
     try:
-        names = sorted(p.name for p in path.parent.iterdir() if p.suffix in (".yaml", ".yml"))
+        near, names = yaml_files(path.parent, path.name)
     except (OSError, ValueError):
         return None
-    stems = {Path(name).stem: name for name in names}
-    close = difflib.get_close_matches(path.stem, stems, n=1, cutoff=0.7)
-    if close:
-        return f"did you mean `{path.with_name(stems[close[0]])}`?"
+    if near:
+        return f"did you mean `{path.with_name(near)}`?"
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"in that folder: {', '.join(names[:3])}{more}" if names else None

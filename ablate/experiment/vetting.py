@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ablate.errors import Diagnostic
-from ablate.experiment.factors import Axis, overlap, read_path
+from ablate.experiment.factors import Axis, read_path
 from ablate.experiment.fairness import Search
 from ablate.experiment.identity import text, written
 from ablate.experiment.levels import Bench, Level, label, setup_key, shown, value_key
-from ablate.experiment.paths import MISSING, Place, value_at
+from ablate.experiment.paths import MISSING, Place, overlap, value_at
 from ablate.experiment.schema import seed_list
 
 if TYPE_CHECKING:
@@ -128,9 +128,8 @@ def tuning_warnings(bench: Bench, axes: Sequence[Axis], arms: Sequence[Arm]) -> 
                 help = (
                     "tune every arm: `tune: {params: {training.optimizer.lr: {log: [1e-4, 3e-2], n: 6}}, seeds: [100]}`"
                 )
-                words = (
-                    f"`{axis.name}={level.label}` has a learning rate of its own, and the other arms were given none"
-                )
+                name = f"{axis.name}={shown(level.label)}"
+                words = f"`{name}` has a learning rate of its own, and the other arms were given none"
                 yield bench.document.diagnose("W006", words, level.origin(RATE, bench.document), help=help)
 
 

@@ -82,7 +82,6 @@ class _Resolving:
         self._settings = experiment.settings
         self._device = device
         self._data: dict[str, Data] = {}
-        self._components: dict[str, list[dict[str, Any]]] = {}
         self._found = Resolved()
 
     def __call__(self, on_arm: Callable[[], None]) -> Resolved:

@@ -104,9 +104,9 @@ def planned(study: Path, plan: Mapping[str, Any]) -> pd.DataFrame:
         rows.append(row | (_sealed(folder, plan) if folder.result.exists() else _unsealed(folder, held)))
     for cell in plan["excluded"]:
         levels = cell["levels"]
-        parts = [f"{factor['name']}={spelled(levels[factor['name']])}" for factor in plan["factors"]
-                 if factor["name"] in levels]  # fmt: skip
-        row = {"trial": "", "arm": "", "name": ", ".join(parts), "end": "excluded", "reason": cell.get("why", "")}
+        names = [factor["name"] for factor in plan["factors"] if factor["name"] in levels]
+        name = cell.get("name") or ", ".join(f"{factor}={spelled(levels[factor])}" for factor in names)
+        row = {"trial": "", "arm": "", "name": name, "end": "excluded", "reason": cell.get("why", "")}
         rows.extend(row | _levels(plan, levels) | {"seed": seed} for seed in plan["seeds"])
     return _typed(rows, plan)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ablate.analysis.prose import number
 from ablate.errors import RefusedError
 from ablate.records.layout import StudyFolder, TrialFolder, read_json
 from ablate.records.spelling import spelled
@@ -34,10 +35,10 @@ class Orphan:
     """What differs, in dotted paths, or what became of the arm."""
 
     def __str__(self) -> str:
-        parts = [_count(self.results, "result")] if self.results or not self.unfinished else []
+        parts = [number(self.results, "result")] if self.results or not self.unfinished else []
         parts += [f"{self.unfinished} unfinished"] if self.unfinished else []
         more = len(self.why) - DIFFERENCES
-        why = "; ".join(self.why[:DIFFERENCES]) + (f"; and {_count(more, 'more difference')}" if more > 0 else "")
+        why = "; ".join(self.why[:DIFFERENCES]) + (f"; and {number(more, 'more difference')}" if more > 0 else "")
         return f"{self.arm} ({', '.join(parts)}): {why}"
 
 
@@ -89,11 +90,11 @@ def refusal_of(study: StudyFolder, left: list[Orphan]) -> str | None:
     if not left:
         return None
     results, unfinished = sum(arm.results for arm in left), sum(arm.unfinished for arm in left)
-    what = _count(results, "result") if results else _count(unfinished, "unfinished trial")
+    what = number(results, "result") if results else number(unfinished, "unfinished trial")
     lines = [f"refused: the plan has changed and would leave out {what} that `{study.path}` has"]
     lines += [f"  {arm}" for arm in left[:ARMS]]
     if len(left) > ARMS:
-        lines.append(f"  and {_count(len(left) - ARMS, 'more arm')}")
+        lines.append(f"  and {number(len(left) - ARMS, 'more arm')}")
     lines.append("  = help: `--extend` keeps the old results on disk and runs the new ones;")
     lines.append("          or give the experiment another `name`; or undo the change")
     return "\n".join(lines)
@@ -174,7 +175,3 @@ def _config(folder: TrialFolder) -> dict[str, Any]:
         return read_json(folder.config)
     except (OSError, ValueError):
         return {}
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

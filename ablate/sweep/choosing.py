@@ -81,7 +81,7 @@ def _arms(plan: Mapping[str, Any], only: Only) -> set[str]:
         arm["id"]
         for arm in arms
         if all(arm["name"] == name or (name == "baseline" and arm["id"] == base) for name in names)
-        and (all(_has(arm["levels"], *test) for test in tests) or _has_alias(arm, tests))
+        and any(all(_has(levels, *test) for test in tests) for levels in (arm["levels"], *arm.get("also", ())))
     }
     if not found:
         wanted = " and ".join([*sorted(names), *(f"{name}={spelled(level)}" for name, level in tests)])
@@ -142,12 +142,6 @@ def _scalar(text: str) -> Any:
 
 def _has(levels: Mapping[str, Any], name: str, level: Any) -> bool:
     return name in levels and spelled(levels[name]) == spelled(level)
-
-
-def _has_alias(arm: Mapping[str, Any], tests: list[tuple[str, Any]]) -> bool:
-    """Whether a combination that fell together with this arm has these levels; its name says only what it changes."""
-    parts = {f"{name}={spelled(level)}" for name, level in tests}
-    return any(parts <= set(alias.split(", ")) for alias in arm.get("aliases", ())) if parts else False
 
 
 # --- seeds ----------------------------------------------------------------------------------------------------------

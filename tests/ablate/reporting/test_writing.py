@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, ClassVar, Literal
 
 import pandas as pd
@@ -181,8 +182,8 @@ def test_nothing_private_gets_out(which: str, request: pytest.FixtureRequest) ->
     for name in FILES:
         text = path.with_name(name).read_text(encoding="utf-8")
         assert "somebody" not in text, name
-        assert not re.search(r"/home/|/tmp/|/root/|/Users/", text), name
-        assert str(path.parent.parent) not in text, name
+        for private in (Path.home(), Path(gettempdir()), path.parent.parent):
+            assert f"{private}/" not in text, name
     assert "…/model.py" in path.read_text(encoding="utf-8")
 
 

@@ -110,7 +110,7 @@ def test_a_level_that_every_cell_with_it_excludes_has_no_arm() -> None:
 
 def test_a_combination_that_fell_together_with_an_arm_means_that_arm() -> None:
     made = plan() | {"factors": [{"name": "scale", "levels": ["on", "off", "half"], "baseline": "on"}]}
-    made["arms"][3]["aliases"] = ["norm=null, scale=half"]
+    made["arms"][3]["also"] = [{"norm": None, "scale": "half"}]
     assert choose(made, "scale=half") == {"t003"}
 
 

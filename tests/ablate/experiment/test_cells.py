@@ -77,7 +77,7 @@ def test_a_factor_that_another_change_brings_in_says_which_level_it_has_then(tmp
     path = grid(tmp_path, NORMS + EPS, "design: pairs", "baseline: {eps: 1e-6}")
     arms = load(path).grid.arms
     assert [arm.name for arm in arms] == ["baseline", "norm=rms", "norm=rms, eps=0.01"]
-    assert [getattr(arm.setup.model.norm, "eps") for arm in arms] == [1e-5, 1e-6, 1e-2]  # type: ignore[attr-defined]  # noqa: B009
+    assert [arm.setup.model.norm.eps for arm in arms] == [1e-5, 1e-6, 1e-2]  # type: ignore[attr-defined]
 
 
 def test_a_fraction_takes_no_condition(tmp_path: Path) -> None:
