@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ablate.experiment.explanations.data import DATA
+from ablate.experiment.explanations.designs import DESIGNS
 from ablate.experiment.explanations.grid import GRID
 from ablate.experiment.explanations.reading import READING
 from ablate.experiment.explanations.schema import SCHEMA
@@ -20,7 +21,7 @@ FAMILIES: Mapping[str, Mapping[str, str]] = {
     "keys, plugins and the command": SCHEMA,
     "the task's data": DATA,
     "a study's records": STUDY,
-    "factors and arms": GRID,
+    "factors and arms": {**GRID, **DESIGNS},
     "warnings": WARNINGS,
 }
 """The texts by what they are about."""
