@@ -141,8 +141,8 @@ def make_study(
         conditions: by factor, the factor and level that it needs: in other arms it is no part.
         holes: arms that are excluded instead, by name, each with the reason.
         fraction: what the plan says of a fraction; default that of :func:`_fraction`.
-        own: what an arm has of its own, by name: ``steps``, ``matched``, ``activations``, ``data``, ``units``, and
-            ``task``, whose options are merged into its configuration.
+        own: what an arm has of its own, by name: ``steps``, ``matched``, ``activations``, ``data``, ``units``,
+            ``notes``, and ``task``, whose options are merged into its configuration.
         missing: metrics that a complete trial's record has no value of.
         plugins: the plan's ``plugins``.
         together: combinations that resolve to the same arm as another, by their names: they are no arms of their own.

@@ -46,6 +46,7 @@ def caveats(
         *parts(plan),
         *together(plan),
         *left_out(plan, factorial),
+        *_notes(plan),
         *_same_curves(plan, curves),
     ]
 
@@ -143,6 +144,16 @@ def _pairing(effects: pd.DataFrame) -> Iterator[str]:
         f"Within a seed an arm correlates with the baseline by {_spread(correlations)}, and a paired difference has "
         f"{_spread(ratios)} times the variance of an unpaired one: {said}."
     )
+
+
+def _notes(plan: Mapping[str, Any]) -> Iterator[str]:
+    """What components declare of themselves, with the arms that have them."""
+    holders: dict[str, list[str]] = {}
+    for arm in plan["arms"]:
+        for note in arm.get("notes", ()):
+            holders.setdefault(note, []).append(arm["name"])
+    for note, names in holders.items():
+        yield f"{joined(names)} {'has' if len(names) == 1 else 'have'} {note}."
 
 
 def _same_curves(plan: Mapping[str, Any], curves: pd.DataFrame) -> Iterator[str]:

@@ -137,8 +137,9 @@ def to_write(place: Place, data: Any, registry: Registry) -> str | None:
 def _form(annotation: Any, registry: Registry) -> str:
     """How a value of a type is written: what it cannot do without, and an ellipsis for what is not known."""
     if _is_slot(annotation):
-        kinds = registry.kinds(annotation.slot)
-        return f"{{kind: {kinds[0] if kinds else 'KIND'}, …}}"
+        slot = annotation
+        kind = slot.usual or slot.default or next(iter(registry.kinds(slot.slot)), "KIND")
+        return f"{{kind: {kind}, …}}"
     if _is_section(annotation):
         required = {name: field for name, field in annotation.model_fields.items() if field.is_required()}
         return f"{{{', '.join(f'{name}: {_form(field.annotation, registry)}' for name, field in required.items())}}}"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ablate.experiment.quantities import Duration, Size
-from ablate.slots import Initializer, Model, Optimizer, Options, Probe, Schedule, Task
+from ablate.slots import Initializer, Loss, Model, Optimizer, Options, Probe, Schedule, Task
 
 
 def _default(slot: type[Any]) -> Any:
@@ -24,6 +24,8 @@ class Training(Options):
     """The learning rate's course."""
     initializer: Initializer = _default(Initializer)
     """How initial values are drawn."""
+    loss: Loss = Field(default_factory=lambda: {"kind": Loss.default}, validate_default=True)  # left out of identities
+    """What training minimises; what is reported is the task's affair."""
     batch: int = Field(32, ge=1)
     """Sequences in a step."""
     clip: float | None = Field(1.0, gt=0)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ablate.model.keys import generator
-from ablate.slots import Initializer, Model, Parameter, Site
+from ablate.slots import Initializer, Interface, Model, Parameter, Site
 
 
 def named_parameters(model: nn.Module) -> Iterator[tuple[Parameter, nn.Parameter]]:
@@ -27,22 +27,22 @@ def named_parameters(model: nn.Module) -> Iterator[tuple[Parameter, nn.Parameter
         site = sites.get(owner)
         path = f"{site.path}.{inner}" if site and site.path else inner
         role = inner.rpartition(".")[0].rpartition(".")[2] or (site.slot if site else inner)
-        yield Parameter(path, role, site.layer if site else None, tuple(value.shape)), value
+        yield Parameter(path, role, site.block if site else None, tuple(value.shape), site), value
 
 
 @torch.no_grad()
 def initialise(model: nn.Module, initializer: Initializer, stream: tuple[int | str, ...]) -> None:
     """Give every parameter its initial value.
 
-    Two or more axes: drawn by the initialiser on the CPU, from a stream keyed by the logical name. A bias: zero.
-    Any other: the constant that its component gave it.
+    Two or more axes: drawn by the initialiser on the CPU, from a stream keyed by the logical name. What is called
+    ``bias`` or begins so: zero. Any other: the constant that its component gave it.
     """
     for parameter, value in named_parameters(model):
         if value.dim() >= 2:
             drawn = torch.empty(value.shape)
             initializer.fill(drawn, parameter, generator(*stream, "init", parameter.name))
             value.copy_(drawn)
-        elif parameter.name.endswith("bias"):
+        elif parameter.name.rpartition(".")[2].startswith("bias"):
             value.zero_()
 
 
@@ -61,6 +61,14 @@ def build_shape(model: Model, at: Site) -> nn.Module:
         return model.build(at)
 
 
-def root_site(context: int, vocabulary: int) -> Site:
-    """The site of a whole model, from what its task gives."""
-    return Site(path="", slot="model", width=0, depth=0, context=context, vocabulary=vocabulary)
+def root_site(interface: Interface) -> Site:
+    """The site of a whole model, from what its task gives and wants."""
+    return Site(
+        path="",
+        slot="model",
+        width=0,
+        depth=0,
+        context=interface.context,
+        vocabulary=interface.vocabulary,
+        interface=interface,
+    )

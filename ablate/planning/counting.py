@@ -13,11 +13,12 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from ablate.model.dropout import KeyedDropout
-from ablate.model.keys import generator, seed_of
-from ablate.slots import Site, Task
+from ablate.model.keys import seed_of
+from ablate.model.objective import TrainingLoss
+from ablate.slots import Batch, Loss
 
 KEEPS_SHAPE = frozenset({"norm", "residual", "mixer", "feed_forward", "position"})
-"""Slots whose modules give what has the shape of their first input."""
+"""Slots whose components' modules give what has the shape of their first input."""
 
 
 class Cost(NamedTuple):
@@ -29,8 +30,8 @@ class Cost(NamedTuple):
     """Bytes that autograd keeps from the forward pass for the backward pass."""
 
 
-def cost_of(network: nn.Module, task: Task, tokens: tuple[int, int], vocabulary: int, *, times: int = 1) -> Cost:
-    """Run one training step on ``tokens`` = (batch, context), on the device of the network, and count.
+def cost_of(network: nn.Module, loss: Loss, batch: Batch, *, times: int = 1) -> Cost:
+    """Run one training step on a batch, on the device of the network, and count.
 
     ``times`` is how often the batch fits into the batch that is meant: what depends on it is scaled up.
 
@@ -38,15 +39,11 @@ def cost_of(network: nn.Module, task: Task, tokens: tuple[int, int], vocabulary:
         TypeError: a component's module does not keep the shape that its slot says it keeps.
     """
     for module in network.modules():
-        site: Site | None = getattr(module, "site", None)
-        if site is not None and site.slot in KEEPS_SHAPE:
+        if getattr(getattr(module, "made_by", None), "slot", None) in KEEPS_SHAPE:
             module.register_forward_hook(_keeps_shape)
-    if next(network.parameters()).is_meta:
-        inputs, targets = (torch.empty(tokens, dtype=torch.long, device="meta") for _ in range(2))
+    if batch.targets.is_meta:
         _draw_nothing(network)
-    else:
-        drawn = generator("planning", "tokens")
-        inputs, targets = (torch.randint(vocabulary, tokens, generator=drawn) for _ in range(2))
+    minimised = TrainingLoss(network, loss)
 
     def counted() -> tuple[int, int]:
         with (
@@ -58,13 +55,13 @@ def cost_of(network: nn.Module, task: Task, tokens: tuple[int, int], vocabulary:
             torch.manual_seed(seed_of("planning", "global"))
             kept = _Kept(network)
             with saved_tensors_hooks(kept.keep, lambda tensor: tensor):
-                loss = task.loss(network(inputs), targets)
-            loss.backward()
+                _, value = minimised(batch)
+            value.backward()
         return counter.get_total_flops(), kept.size()
 
     flops, activations = counted()
     declared = _Declared(times)
-    if declared.replace_in(network, tokens):
+    if declared.replace_in(network):
         flops, _ = counted()
     return Cost(flops * times + 3 * declared.forward, activations * times)
 
@@ -110,22 +107,22 @@ class _Declared:
         self.forward = 0
         self._times = times
 
-    def replace_in(self, network: nn.Module, tokens: tuple[int, int]) -> bool:
+    def replace_in(self, network: nn.Module) -> bool:
         """Let the modules of such components do nothing but note what they cost; whether there are any.
 
         A module that stands in another such module is not called, and so counts once.
         """
-        batch, context = tokens
         found = False
         for module in network.modules():
             formula: Callable[..., int | None] | None = getattr(getattr(module, "made_by", None), "flops", None)
-            if formula is not None and formula(module.site, batch * self._times, context) is not None:
-                module.__dict__["forward"] = self._stand_in(formula, module.site)
+            site: Any = getattr(module, "site", None)
+            if formula is not None and formula(site, 1, site.context) is not None:
+                module.__dict__["forward"] = self._stand_in(formula, site)
                 found = True
         return found
 
-    def _stand_in(self, formula: Callable[..., int | None], site: Any) -> Callable[[Tensor], Tensor]:
-        def forward(x: Tensor) -> Tensor:
+    def _stand_in(self, formula: Callable[..., int | None], site: Any) -> Callable[..., Tensor]:
+        def forward(x: Tensor, *beside: Any) -> Tensor:
             self.forward += formula(site, x.shape[0] * self._times, x.shape[1]) or 0
             return x.clone()
 

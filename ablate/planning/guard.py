@@ -9,14 +9,17 @@ from functools import cache
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from ablate.experiment.settings import Setup
 from ablate.model.dropout import set_dropout
+from ablate.model.example import example
 from ablate.model.keys import generator, seed_of
+from ablate.model.objective import TrainingLoss
 from ablate.model.parameters import named_parameters
 from ablate.planning.ledger import parameter_count
 from ablate.planning.shape import Shape
-from ablate.slots import Task
+from ablate.slots import Interface, Loss
 
 LARGEST = 100_000_000
 """A model of more parameters than this is not checked: one step of it on the CPU takes too long."""
@@ -28,7 +31,7 @@ class GuardError(Exception):
     """A model whose fingerprint cannot be taken; says why."""
 
 
-def fingerprint(setup: Setup, data_context: int, vocabulary: int) -> str:
+def fingerprint(setup: Setup, interface: Interface) -> str:
     """A hash of what the arm's model computes: two models of equal fingerprints compute the same thing.
 
     One training step on the CPU, with dropout, on two sequences of the task's context: the hash is of the logits, of
@@ -41,10 +44,10 @@ def fingerprint(setup: Setup, data_context: int, vocabulary: int) -> str:
         GuardError: the model has too many parameters, cannot run on the CPU, or gives what is not finite.
     """
     try:
-        parameters = parameter_count(setup, data_context, vocabulary)
+        parameters = parameter_count(setup, interface)
         if parameters > LARGEST:
             raise GuardError(f"it has {parameters:,} parameters, and at most {LARGEST:,} are checked")
-        return _fingerprint(Shape(setup.model, data_context, vocabulary), setup.task)
+        return _fingerprint(Shape(setup.model, interface))
     except GuardError:
         raise
     except Exception as error:  # whatever a component's code raises
@@ -53,18 +56,16 @@ def fingerprint(setup: Setup, data_context: int, vocabulary: int) -> str:
 
 
 @cache
-def _fingerprint(shape: Shape, task: Task) -> str:
+def _fingerprint(shape: Shape) -> str:
     network = shape.on_cpu().train()
     _perturb(network)
     set_dropout(network, ("guard",), 0)
-    drawn = generator("guard", "tokens")
-    size = (SEQUENCES, shape.context)
-    inputs, targets = (torch.randint(shape.vocabulary, size, generator=drawn) for _ in range(2))
+    batch = example(shape.interface, SEQUENCES, generator("guard", "tokens"))
     with _repeatable():
-        logits = network(inputs)
-        task.loss(logits, targets).backward()
+        logits, loss = TrainingLoss(network, _LogLikelihood())(batch)
+        loss.backward()
         with torch.no_grad():
-            evaluated = network.eval()(inputs)
+            evaluated = network.eval()(*batch.inputs)
     computed = {"logits": logits, "evaluated": evaluated} | _gradients(network)
     found = hashlib.sha256()
     for name, tensor in sorted(computed.items()):
@@ -72,6 +73,14 @@ def _fingerprint(shape: Shape, task: Task) -> str:
             raise GuardError("its logits or gradients are not finite")
         found.update(name.encode() + b"\0" + _content(tensor))
     return found.hexdigest()[:16]
+
+
+class _LogLikelihood(Loss):
+    """Cross-entropy, whatever the experiment's own loss is: it is the model that is looked at."""
+
+    def measure(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """(N, V), (N,) -> a scalar."""
+        return cross_entropy(logits, targets)
 
 
 @torch.no_grad()

@@ -10,10 +10,12 @@ from typing import TypeVar
 from torch import nn
 
 from ablate.experiment.settings import Setup
+from ablate.model.example import example
+from ablate.model.keys import generator
 from ablate.model.parameters import named_parameters
 from ablate.planning.counting import Cost, cost_of
 from ablate.planning.shape import Shape
-from ablate.slots import Parameter, Task
+from ablate.slots import Interface, Loss, Parameter
 
 T = TypeVar("T")
 
@@ -45,7 +47,7 @@ class Ledger:
     not among them."""
 
 
-def ledger(setup: Setup, context: int, vocabulary: int) -> Ledger:
+def ledger(setup: Setup, interface: Interface) -> Ledger:
     """Build the arm's model on the meta device and count; once per distinct shape.
 
     A model that must see values, and so cannot run on the meta device, is run on the CPU with a batch of one, whose
@@ -55,17 +57,17 @@ def ledger(setup: Setup, context: int, vocabulary: int) -> Ledger:
         ImpossibleError: a component cannot work here; says why.
         Exception: whatever the code of a component raises.
     """
-    return _ledger(Shape(setup.model, context, vocabulary), setup.task, setup.training.batch)
+    return _ledger(Shape(setup.model, interface), setup.training.loss, setup.training.batch)
 
 
-def parameter_count(setup: Setup, context: int, vocabulary: int) -> int:
+def parameter_count(setup: Setup, interface: Interface) -> int:
     """All parameters of the arm's model, a shared one once; only builds it, once per distinct model.
 
     Raises:
         ImpossibleError: a component cannot work here; says why.
         Exception: whatever the code of a component raises.
     """
-    return sum(size for _, _, size in _sizes(Shape(setup.model, context, vocabulary)))
+    return sum(size for _, _, size in _sizes(Shape(setup.model, interface)))
 
 
 @cache
@@ -79,22 +81,22 @@ def _measured(network: nn.Module) -> tuple[tuple[str, str, int], ...]:
 
 
 def _part(parameter: Parameter) -> str:
-    steps = parameter.name.split(".")
-    if parameter.role == "norm":
-        return "norm"
-    return steps[2] if parameter.layer is not None and len(steps) > 2 else steps[0]
+    if parameter.role == "norm" or parameter.role in TABLES:
+        return parameter.role
+    steps = parameter.name.removeprefix("encoder.").split(".")
+    return steps[2] if steps[0] == "block" and len(steps) > 2 else parameter.name.split(".")[0]
 
 
 @cache
-def _ledger(shape: Shape, task: Task, batch: int) -> Ledger:
+def _ledger(shape: Shape, loss: Loss, batch: int) -> Ledger:
     sizes = _sizes(shape)
-    tokens = (batch, shape.context)
 
     def on_cpu() -> Cost:
-        return cost_of(shape.on_cpu(), task, (1, shape.context), shape.vocabulary, times=batch)
+        sample = example(shape.interface, 1, generator("planning", "tokens"))
+        return cost_of(shape.on_cpu(), loss, sample, times=batch)
 
     def on_meta() -> Cost:
-        return cost_of(shape.on_meta(), task, tokens, shape.vocabulary)
+        return cost_of(shape.on_meta(), loss, example(shape.interface, batch, None))
 
     parameters = sum(size for _, _, size in sizes)
     parts: dict[str, int] = {}
@@ -106,7 +108,7 @@ def _ledger(shape: Shape, task: Task, batch: int) -> Ledger:
         non_embedding=sum(size for _, role, size in sizes if role not in TABLES),
         parts=parts,
         flops=cost.flops,
-        tokens=batch * shape.context,
+        tokens=batch * shape.interface.tokens,
         activations=cost.activations,
     )
 

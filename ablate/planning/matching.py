@@ -35,8 +35,8 @@ class Candidate:
     def count(self, what: str) -> int:
         """Its parameters, or its FLOPs over the whole training."""
         if what == "params":
-            return parameter_count(self.setup, self.data.context, self.data.vocabulary)
-        return ledger(self.setup, self.data.context, self.data.vocabulary).flops * self.steps
+            return parameter_count(self.setup, self.data.interface)
+        return ledger(self.setup, self.data.interface).flops * self.steps
 
     def at(self, adjust: str, value: Any, registry: Registry) -> Candidate:
         """The same arm with another value of the option.

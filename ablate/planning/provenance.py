@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ablate.experiment.reading import Document, Place
+from ablate.experiment.settings import Setup
 from ablate.registry import Registry, kind_of
-from ablate.slots import Component, Options
+from ablate.slots import Component, Interface, Model, Options, named
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
@@ -35,6 +37,14 @@ def components_of(values: Iterable[Options], registry: Registry) -> list[dict[st
             {"slot": slot, "kind": kind, "origin": entry.origin, "version": component.version, "source": entry.digest}
         )
     return listed
+
+
+def notes_of(setup: Setup, interface: Interface) -> list[str]:
+    """What the parts of a model declare that a reader of its results must know, as ``norm `batch`: ...``."""
+    ahead = interface.form == "classification"  # where a whole sequence is read before anything is said of it
+    parts = [part for part in _parts(setup.model.effective()) if not isinstance(part, Model)]
+    told = [(part, replace(part.traits(), causal=part.traits().causal or ahead)) for part in parts]
+    return list(dict.fromkeys(f"{named(part)}: {note}" for part, traits in told for note in traits.notes()))
 
 
 def _parts(value: Any) -> Iterator[Component]:

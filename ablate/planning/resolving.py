@@ -19,8 +19,8 @@ from ablate.planning.device import resolve_precision
 from ablate.planning.guard import GuardError, fingerprint
 from ablate.planning.ledger import Ledger, ledger
 from ablate.planning.matching import Candidate, UnmatchedError, check, match
-from ablate.planning.provenance import components_of
-from ablate.slots import Data, ImpossibleError, Task
+from ablate.planning.provenance import components_of, notes_of
+from ablate.slots import Data, ImpossibleError, Task, named
 
 BASELINE = "baseline"
 
@@ -117,8 +117,10 @@ class _Resolving:
     def _arm(self, arm: Arm) -> ResolvedArm | None:
         """The arm, or None with its reason noted where its components say that it is impossible."""
         try:
-            candidate = self._matched(self._candidate(arm.setup), arm)
-            counted = ledger(candidate.setup, candidate.data.context, candidate.data.vocabulary)
+            candidate = self._candidate(arm.setup)
+            _check_form(candidate)
+            candidate = self._matched(candidate, arm)
+            counted = ledger(candidate.setup, candidate.data.interface)
         except ImpossibleError as error:
             if arm.name == BASELINE:
                 words = f"the baseline cannot be built: {error}"
@@ -193,9 +195,19 @@ class _Resolving:
             "flops": counted.flops,
             "tokens": counted.tokens,
             "activations": counted.activations,
-            "data": {"hash": data.digest, "facts": dict(data.facts), "vocabulary": data.vocabulary},
+            "data": {"hash": data.digest, "facts": dict(data.facts), "vocabulary": data.interface.vocabulary},
             "components": components_of([candidate.setup], self._experiment.registry),
+            "notes": notes_of(candidate.setup, data.interface),
         }
+
+
+def _check_form(candidate: Candidate) -> None:
+    """Hold the model against what the task asks of one."""
+    model, task, form = candidate.setup.model, candidate.setup.task, candidate.data.interface.form
+    if form not in model.forms:
+        asked = form.replace("_", " ")
+        meant = " or ".join(sorted(each.replace("_", " ") for each in model.forms))
+        raise ImpossibleError(f"{named(model)} is for {meant}, and {named(task)} is {asked}")
 
 
 def _guard(experiment: Experiment, found: Resolved, on_arm: Callable[[], None]) -> Iterator[Diagnostic]:
@@ -211,7 +223,7 @@ def _guard(experiment: Experiment, found: Resolved, on_arm: Callable[[], None]) 
         if model in models or len(found.arms) == 1:
             continue
         try:
-            models[model] = fingerprint(candidate.setup, data.context, data.vocabulary)
+            models[model] = fingerprint(candidate.setup, data.interface)
         except GuardError as error:
             models[model] = ""
             if resolved is baseline:

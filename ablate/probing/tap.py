@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from ablate.slots import Parameter, Probe, Reading, Seen, Site
+from ablate.slots import Attended, Parameter, Probe, Reading, Seen, Site
 
 EARLY = (0, 1, 2, 5, 10, 20, 50)
 
@@ -33,24 +33,25 @@ class Tap:
         self._probes = probes
         sites = {module: site for module in model.modules() if (site := getattr(module, "site", None)) is not None}
         self._blocks = [module for module, site in sites.items() if site.slot == "block"]
-        self._attends = _by_layer(sites, "attend")
+        self._attends = [module for module, site in sites.items() if site.slot == "attend" and site.block is not None]
         self._hidden = _by_layer(sites, "hidden")
         self._handles: list[RemovableHandle] = []
         self._stream: list[Tensor] = []
+        self._attended: list[Attended] = []
         self._seen: dict[str, dict[Any, Any]] = {}
 
     def open(self) -> None:
         """Start to look: the next forward pass is seen."""
-        self._stream = []
-        self._seen = {name: {} for name in ("before", "gradients", "queries", "keys", "causal", "hidden")}
+        self._stream, self._attended = [], []
+        self._seen = {name: {} for name in ("before", "gradients", "hidden")}
         self._trained = [(parameter, value) for parameter, value in self._parameters if value.requires_grad]
         self._seen["before"] = {parameter.name: value.detach().clone() for parameter, value in self._trained}
         for block in self._blocks:
             self._handles.append(block.register_forward_pre_hook(self._saw_stream))
         if self._blocks:
             self._handles.append(self._blocks[-1].register_forward_hook(self._saw_last))
-        for layer, attend in self._attends.items():
-            self._handles.append(attend.register_forward_pre_hook(self._attention_hook(layer)))
+        for attend in self._attends:
+            self._handles.append(attend.register_forward_pre_hook(self._saw_attention))
         for layer, hidden in self._hidden.items():
             self._handles.append(hidden.register_forward_hook(self._hidden_hook(layer)))
 
@@ -72,10 +73,11 @@ class Tap:
             after={parameter.name: value.detach() for parameter, value in self._trained},
             stream=[x.detach() for x in self._stream],
             stream_gradients=[torch.zeros_like(x) if x.grad is None else x.grad for x in self._stream],
+            attention=self._attended,
             **self._seen,
         )
         readings = {reading: value for probe in self._probes for reading, value in _measured(probe, seen)}
-        self._stream, self._seen = [], {}
+        self._stream, self._attended, self._seen = [], [], {}
         if not readings:
             return []
         values = torch.stack([value.float() for value in readings.values()]).tolist()
@@ -92,12 +94,21 @@ class Tap:
             x.retain_grad()
         self._stream.append(x)
 
-    def _attention_hook(self, layer: int) -> Any:
-        def hook(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-            self._seen["queries"][layer], self._seen["keys"][layer] = (x.detach() for x in inputs[:2])
-            self._seen["causal"][layer] = bool(module.causal)
-
-        return hook
+    def _saw_attention(self, module: Any, inputs: tuple[Tensor, ...]) -> None:
+        q, k = (x.detach() for x in inputs[:2])
+        _, _, _, visible, bias = (*inputs, None, None)[:5]
+        site: Site = module.site
+        fixed = None if bias is None else bias.detach()
+        self._attended.append(
+            Attended(
+                layer=site.block or 0,
+                cross=site.cross,
+                q=q,
+                k=k,
+                seen=module.seen(q, k, visible),
+                logits=lambda q, k: module.logits(q, k, fixed),
+            )
+        )
 
     def _hidden_hook(self, layer: int) -> Any:
         def hook(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -142,4 +153,4 @@ def _called(reading: Reading) -> str:
 
 
 def _by_layer(sites: dict[nn.Module, Site], slot: str) -> dict[int, nn.Module]:
-    return {site.layer: module for module, site in sites.items() if site.slot == slot and site.layer is not None}
+    return {site.block: module for module, site in sites.items() if site.slot == slot and site.block is not None}

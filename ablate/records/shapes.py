@@ -117,6 +117,7 @@ _ARM = _fields(
     aliases=_each(_text),
     also=_each(_LEVELS),
     components=_COMPONENTS,
+    notes=_each(_text),
     data=_DATA,
     steps=_positive,
     matched=_maybe(_values(_scalar)),

@@ -10,8 +10,10 @@ Nothing here imports torch or a component, so that a report can be made where ne
 
 from collections.abc import Mapping
 
-from ablate.slots.component import Component, Components, Options
+from ablate.slots.component import Component, Components, Options, is_neutral, named
+from ablate.slots.decoding import Decoded, Decodes, Decoding
 from ablate.slots.executor import TRAINER, Advanced, Ended, Executor, Job, Pool
+from ablate.slots.interface import IGNORED, Batch, Cache, Form, Given, Interface
 from ablate.slots.logger import Logger
 from ablate.slots.model import (
     FeedForward,
@@ -25,34 +27,45 @@ from ablate.slots.model import (
     Scale,
     Wiring,
 )
-from ablate.slots.probe import Probe, Reading, Seen
+from ablate.slots.probe import Attended, Probe, Reading, Seen
 from ablate.slots.section import Page, Section
 from ablate.slots.site import ImpossibleError, Parameter, Site, mark, place
-from ablate.slots.task import Batch, Data, Task
-from ablate.slots.training import Initializer, Optimizer, Schedule
+from ablate.slots.task import Data, Task
+from ablate.slots.training import Initializer, Loss, Optimizer, Schedule
+from ablate.slots.traits import Traits
 
 _OF_THE_MODEL = (Model, Norm, Placement, Residual, Mixer, Scale, FeedForward, Position, Output)
-_OF_TRAINING = (Initializer, Optimizer, Schedule)
-_BESIDE = (Task, Probe, Logger, Executor, Section)
+_OF_TRAINING = (Initializer, Optimizer, Schedule, Loss)
+_BESIDE = (Task, Decoding, Probe, Logger, Executor, Section)
 
 SLOTS: Mapping[str, type[Component]] = {slot.slot: slot for slot in (*_OF_THE_MODEL, *_OF_TRAINING, *_BESIDE)}
 """Every slot by its name in YAML."""
 
 __all__ = [
+    "IGNORED",
     "SLOTS",
     "TRAINER",
     "Advanced",
+    "Attended",
     "Batch",
+    "Cache",
     "Component",
     "Components",
     "Data",
+    "Decoded",
+    "Decodes",
+    "Decoding",
     "Ended",
     "Executor",
     "FeedForward",
+    "Form",
+    "Given",
     "ImpossibleError",
     "Initializer",
+    "Interface",
     "Job",
     "Logger",
+    "Loss",
     "Mixer",
     "Model",
     "Norm",
@@ -73,7 +86,10 @@ __all__ = [
     "Seen",
     "Site",
     "Task",
+    "Traits",
     "Wiring",
+    "is_neutral",
     "mark",
+    "named",
     "place",
 ]

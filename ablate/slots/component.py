@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from ablate.slots.traits import Traits
 from ablate.slots.written import take_what_is_written
 
 
@@ -57,6 +58,8 @@ class Component(Options):
     """The kind that means "not there", which is what a switch's ``off`` puts in."""
     default: ClassVar[str | None] = None
     """The kind that stands where an experiment names none; set by a slot that has one."""
+    usual: ClassVar[str | None] = None
+    """The kind that help names as an example; set by a slot that has no default."""
     version: ClassVar[int] = 1
     """Raised by the author when the component's meaning changes; trials of the old version are then run anew."""
 
@@ -66,6 +69,10 @@ class Component(Options):
         What others of its options make dead is no part of a trial's identity, so arms that differ in it alone are one.
         """
         return self
+
+    def traits(self) -> Traits:
+        """What is declared of this component, with these options."""
+        return Traits()
 
     @classmethod
     def is_slot(cls) -> bool:
@@ -113,6 +120,16 @@ class Component(Options):
 def a(slot: str) -> str:
     """A slot's name in a sentence: ``a norm``, ``an executor``."""
     return f"an {slot}" if slot[0] in "aeiou" else f"a {slot}"
+
+
+def is_neutral(component: Component) -> bool:
+    """Whether this is its slot's component that means "not there"."""
+    return component.neutral is not None and getattr(component, "kind", None) == component.neutral
+
+
+def named(component: Component) -> str:
+    """How a sentence names a component, as ``position `rotary```."""
+    return f"{component.slot} `{getattr(component, 'kind', type(component).__name__)}`"
 
 
 def _dumped(value: Component, info: SerializationInfo) -> dict[str, Any]:

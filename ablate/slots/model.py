@@ -6,7 +6,9 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ablate.slots.component import Component
+from ablate.slots.interface import Form
 from ablate.slots.site import Site
+from ablate.slots.traits import Traits
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,6 +23,10 @@ class Norm(Component):
     @abstractmethod
     def build(self, at: Site) -> nn.Module:
         """A module (..., D) -> (..., D)."""
+
+    def traits(self) -> Traits:
+        """A norm sees one token alone, unless it says otherwise."""
+        return Traits(position_wise=True)
 
 
 class Wiring(NamedTuple):
@@ -47,36 +53,59 @@ class Residual(Component):
 
     slot: ClassVar[str] = "residual"
     neutral: ClassVar[str | None] = "none"
+    final_norm: ClassVar[bool] = True
+    """Whether a norm follows the last block where that leaves the stream unnormalised."""
 
     @abstractmethod
     def build(self, at: Site) -> nn.Module:
         """A module (x, update) -> (B, T, D)."""
 
+    def traits(self) -> Traits:
+        """A residual sees one token alone."""
+        return Traits(position_wise=True)
+
 
 class Scale(Component):
-    """Scales queries and keys before their product: (q, k), both (B, H, T, K) -> the same shapes."""
+    """Scales queries and keys before their product: (q, k), (B, H, T, K) and (B, H, S, K) -> the same shapes."""
 
     slot: ClassVar[str] = "scale"
     neutral: ClassVar[str | None] = "none"
 
     @abstractmethod
     def build(self, at: Site) -> nn.Module:
-        """A module (q, k) -> (q, k); ``at.width`` is a head's width."""
+        """A module (q, k, start, valid) -> (q, k); ``at.width`` is a head's width.
+
+        ``start`` is the first query's position; ``valid``, (B, S) or None for all, says which keys are tokens.
+        """
+
+    def traits(self) -> Traits:
+        """A scale acts on queries and keys."""
+        return Traits(needs_attention=True)
 
 
 class Position(Component):
-    """Tells the model where a token stands, in the embeddings or in queries and keys."""
+    """Tells the model where a token stands: in the embeddings, in queries and keys, or in the logits of attention."""
 
     slot: ClassVar[str] = "position"
     neutral: ClassVar[str | None] = "none"
 
     @abstractmethod
     def build(self, at: Site) -> nn.Module:
-        """A module (B, T, D) -> (B, T, D) that acts on the embeddings."""
+        """A module (x, start) -> x, (B, T, D), on the embeddings; ``start`` is the position of the first token."""
 
-    @abstractmethod
-    def rotation(self, at: Site) -> nn.Module:
-        """A module (q, k) -> (q, k) that acts on each head's queries and keys; ``at.width`` is a head's width."""
+    def rotation(self, at: Site) -> nn.Module | None:
+        """A module (q, k, start) -> (q, k) on each head's queries and keys of the same tokens, or None.
+
+        ``at.width`` is a head's width.
+        """
+        return None
+
+    def bias(self, at: Site) -> nn.Module | None:
+        """A module (start, T, S) -> (H, T, S), added to the logits of T queries and the S keys from the first, or None.
+
+        ``at.heads`` is H; ``start`` is the first query's position.
+        """
+        return None
 
 
 class Mixer(Component):
@@ -87,7 +116,10 @@ class Mixer(Component):
 
     @abstractmethod
     def build(self, at: Site) -> nn.Module:
-        """A module (B, T, D) -> (B, T, D)."""
+        """A module (x, given) -> x, (B, T, D) -> (B, T, D); ``given`` is :class:`~ablate.slots.Given`.
+
+        At a causal site a token sees nothing that comes after it, and nowhere does it see padding.
+        """
 
     def flops(self, at: Site, batch: int, tokens: int) -> int | None:
         """Floating-point operations of the module's forward pass on (batch, tokens, D); None to have them counted.
@@ -109,12 +141,12 @@ class FeedForward(Component):
         """A module (B, T, D) -> (B, T, D)."""
 
     def flops(self, at: Site, batch: int, tokens: int) -> int | None:
-        """Floating-point operations of the module's forward pass on (batch, tokens, D); None to have them counted.
-
-        For what the counter cannot see: kernels that it does not know (recurrent layers), work that depends on the
-        values (mixture of experts). A multiplication and an addition are two; a training step costs three times this.
-        """
+        """Floating-point operations of the module's forward pass, as :meth:`Mixer.flops` says."""
         return None
+
+    def traits(self) -> Traits:
+        """A feed-forward network sees one token alone."""
+        return Traits(position_wise=True)
 
 
 class Output(Component):
@@ -131,7 +163,14 @@ class Model(Component):
     """A whole network: what the task's inputs become logits by."""
 
     slot: ClassVar[str] = "model"
+    usual: ClassVar[str | None] = "decoder"
+    forms: ClassVar[frozenset[Form]] = frozenset({"language_modelling"})
+    """The forms of tasks that the model is for."""
 
     @abstractmethod
     def build(self, at: Site) -> nn.Module:
-        """A module from the task's inputs, (B, T) token ids, to logits (B, T, V); ``at`` has context and vocabulary."""
+        """A module from a task's inputs to its logits, as the task's `Form` says; ``at.interface`` has the sizes.
+
+        A module that can also decode has ``begin(*inputs) -> Cache``, given the inputs but for the tokens that are
+        decoded, and ``decode(tokens, cache) -> logits``, (B, T) -> (B, T, V), which goes on from the cache.
+        """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -24,6 +24,24 @@ class Reading(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Attended:
+    """What an attention saw in one step, and what it makes of it."""
+
+    layer: int
+    """Index of its block."""
+    cross: bool
+    """Whether its keys are of another sequence."""
+    q: Tensor
+    """Queries, scaled and rotated, (B, H, T, K)."""
+    k: Tensor
+    """Keys, (B, H, S, K)."""
+    seen: Tensor | None
+    """Which keys each query sees, broadcast to (B, H, T, S); None for all."""
+    logits: Callable[[Tensor, Tensor], Tensor]
+    """Queries and keys -> logits (B, H, T, S), as attention takes its softmax of them, with biases and caps."""
+
+
+@dataclass(frozen=True)
 class Seen:
     """What the tap saw in one training step; every tensor is detached.
 
@@ -41,11 +59,8 @@ class Seen:
     """The input of each block and, last, what left the last one: (B, T, D)."""
     stream_gradients: Sequence[Tensor]
     """The loss's gradient with respect to each of ``stream``."""
-    queries: Mapping[int, Tensor] = field(default_factory=dict)
-    """Scaled and rotated queries by layer, (B, H, T, K), where the mixer is attention."""
-    keys: Mapping[int, Tensor] = field(default_factory=dict)
-    causal: Mapping[int, bool] = field(default_factory=dict)
-    """By layer, whether a query sees only the keys up to its own position."""
+    attention: Sequence[Attended] = ()
+    """Every attention of the model, in order."""
     hidden: Mapping[int, Tensor] = field(default_factory=dict)
     """What left the feed-forward's activation, by layer: (B, T, F)."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from ablate.slots.interface import Interface
     from ablate.slots.model import Position
 
     M = TypeVar("M", bound=nn.Module)
@@ -30,9 +31,28 @@ class Site:
     layer: int | None = None
     """Index of the block, from 0; None outside of the blocks."""
     vocabulary: int = 0
-    """Number of tokens that the task knows."""
+    """Number of tokens that are read here, or of logits that are given."""
     position: Position | None = None
-    """The model's position component, for mixers that rotate q and k."""
+    """The model's position component, for mixers whose queries and keys it acts on."""
+    heads: int = 0
+    """Number of heads, for what acts inside of attention."""
+    causal: bool = True
+    """Whether a token may see only itself and what came before it."""
+    cross: bool = False
+    """Whether keys and values are of another sequence, `Given.memory`."""
+    stack: Literal["encoder", "decoder"] = "decoder"
+    """Which stack of blocks this is."""
+    other_depth: int | None = None
+    """Number of blocks in the other stack, in a model that has two."""
+    first: int = 0
+    """Number of the model's blocks before this stack."""
+    interface: Interface | None = None
+    """What the task gives and wants; for whole models."""
+
+    @property
+    def block(self) -> int | None:
+        """Index of the block among all of the model's; what layers are called by in records and reports."""
+        return None if self.layer is None else self.first + self.layer
 
     def child(self, name: str, slot: str | None = None, **changes: Any) -> Site:
         """The site of a part, one step further down the path."""
@@ -47,7 +67,10 @@ class Parameter(NamedTuple):
     role: str
     """Its place in its component (q, k, v, o, w1, w2), or else its slot (norm, embed, head)."""
     layer: int | None
+    """Index of the block among all of the model's, from 0; None outside of the blocks."""
     shape: tuple[int, ...]
+    at: Site | None = None
+    """The nearest site above it."""
 
 
 class ImpossibleError(Exception):
@@ -58,8 +81,9 @@ def mark(module: M, at: Site) -> M:
     """Note on a module where it stands.
 
     The site keys the initial values of its parameters, and lets probes find what they measure: they look at the sites
-    of slot ``block`` (its input is the stream), ``attend`` (its inputs are q, k and v, scaled and rotated; its
-    attribute ``causal`` says which keys are valid) and ``hidden`` (its output is the feed-forward's activation).
+    of slot ``block`` (its input is the stream), ``attend`` (an :class:`ablate.model.attention.Attend`) and ``hidden``
+    (its output is the feed-forward's activation). What a module of slot ``auxiliary`` gives in training, a scalar, is
+    added to the loss.
     """
     module.site = at  # type: ignore[assignment]  # a plain attribute; nn.Module's stub knows only tensors and modules
     return module

@@ -7,27 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ablate.slots.component import Component
+from ablate.slots.interface import Batch, Interface
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
-
-
-Batch = tuple["Tensor", "Tensor"]
+    from torch import Tensor, nn
 
 
 class Data(Protocol):
     """A task's data, read and checked, ready to give batches."""
 
-    vocabulary: int
-    context: int
+    interface: Interface
     digest: str
     """Hash of the content and of how it is cut; part of a trial's identity."""
     facts: Mapping[str, float]
     """What the report states of the data, as ``unigram_entropy`` in nats."""
 
     def batch(self, size: int, generator: torch.Generator) -> Batch:
-        """Training inputs and targets, (size, T) each, drawn from ``generator`` alone."""
+        """Training samples, ``size`` of them, drawn from ``generator`` alone."""
         ...
 
     def evaluation(self, size: int) -> Sequence[Batch]:
@@ -39,6 +36,7 @@ class Task(Component):
     """What a model is trained and judged on."""
 
     slot: ClassVar[str] = "task"
+    usual: ClassVar[str | None] = "text"
     units: ClassVar[Mapping[str, str]]
     """The metrics that the task reports, as ``val/loss``, each with its unit."""
 
@@ -51,9 +49,9 @@ class Task(Component):
         """
 
     @abstractmethod
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """The loss that is minimised: a scalar, in nats where it is a log-likelihood."""
+    def tally(self, network: nn.Module, batch: Batch) -> Mapping[str, Tensor]:
+        """What a network in evaluation mode makes of a batch, as sums that can be added up over batches (0-d)."""
 
     @abstractmethod
-    def metrics(self, loss: float) -> Mapping[str, float]:
-        """What is reported of the evaluation set, from its mean loss."""
+    def metrics(self, totals: Mapping[str, float]) -> Mapping[str, float]:
+        """What is reported of the evaluation set, from the sums over all of it."""

@@ -32,12 +32,16 @@ class Optimizer(Component):
     """Turns gradients into updates."""
 
     slot: ClassVar[str] = "optimizer"
+    usual: ClassVar[str | None] = "adamw"
     lr: float
     """Peak learning rate."""
 
     @abstractmethod
     def build(self, parameters: Sequence[tuple[Parameter, nn.Parameter]]) -> torch.optim.Optimizer:
-        """The optimizer over these parameters, at the peak learning rate."""
+        """The optimizer over these parameters, at the peak learning rate.
+
+        In each step every group's ``lr`` becomes the schedule's, times the group's ``lr_scale`` if it has one.
+        """
 
 
 class Schedule(Component):
@@ -49,3 +53,17 @@ class Schedule(Component):
     @abstractmethod
     def factor(self, step: int, steps: int) -> float:
         """What the peak rate is multiplied by at ``step`` (from 0) of ``steps``."""
+
+
+class Loss(Component):
+    """What training minimises."""
+
+    slot: ClassVar[str] = "loss"
+    default: ClassVar[str | None] = "cross_entropy"
+
+    @abstractmethod
+    def measure(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Logits (N, V) in float32 and targets (N,) -> a scalar, in nats where it is a log-likelihood.
+
+        A target of ``IGNORED`` takes no part.
+        """

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ablate.experiment.settings import Diverged, Training
 from ablate.model.dropout import set_dropout
 from ablate.model.keys import seed_of
+from ablate.model.objective import TrainingLoss
 from ablate.model.parameters import named_parameters
 from ablate.probing import Tap, probed_steps
 from ablate.slots import Batch, Probe, Task
@@ -53,6 +54,7 @@ class TrialModule(pl.LightningModule):
         self.divergence: Divergence | None = None
         self.between_steps: Callable[[], None] = lambda: None
         self.done = 0
+        self._minimised = TrainingLoss(network, training.loss)
         self._parameters_named = list(named_parameters(network))
         self._rule = DivergenceRule(diverged)
         self._tap = Tap(network, self._parameters_named, probes)
@@ -66,16 +68,15 @@ class TrialModule(pl.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of one batch; the step counts from the trial's start, not from the attempt's."""
-        inputs, targets = batch
         set_dropout(self.network, self.stream, self.done)
         self.key_global_generator()
         rate = self.training_options.optimizer.lr * self.training_options.schedule.factor(self.done, self.steps)
         for group in self._optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group.get("lr_scale", 1.0)
         self.history.rates.append(rate)
         if self.done in self._probed:
             self._tap.open()
-        loss = self.task.loss(self.network(inputs), targets)
+        _, loss = self._minimised(batch)
         self._pending.append(loss.detach())
         return loss
 
@@ -122,14 +123,17 @@ class TrialModule(pl.LightningModule):
         """The task's metrics on the fixed evaluation set."""
         self.network.eval()
         self.key_global_generator()
-        total, count = torch.zeros((), dtype=torch.float64, device=self._sums_on), 0
-        for inputs, targets in self.evaluation:
+        totals: dict[str, Tensor] = {}
+        for batch in self.evaluation:
+            here = Batch(tuple(each.to(self.device) for each in batch.inputs), batch.targets.to(self.device))
             with self.trainer.precision_plugin.forward_context():
-                loss = self.task.loss(self.network(inputs.to(self.device)), targets.to(self.device))
-            total += loss.to(total.device, total.dtype) * targets.numel()
-            count += targets.numel()
+                found = self.task.tally(self.network, here)
+            for name, value in found.items():
+                more = value.to(self._sums_on, torch.float64)
+                totals[name] = totals[name] + more if name in totals else more
         self.network.train()
-        return {name: float(value) for name, value in self.task.metrics(float(total) / count).items()}
+        told = self.task.metrics({name: float(total) for name, total in totals.items()})
+        return {name: float(value) for name, value in told.items()}
 
     def key_global_generator(self) -> None:
         """Key torch's own generator by the step: a component that draws from it still repeats itself."""

@@ -125,7 +125,7 @@ class _Watch:
         self._place = place
         self._every = job.checkpoint_seconds
         self._timeout = job.trial_timeout
-        self._tokens = job.setup.training.batch * data.context
+        self._tokens = job.setup.training.batch * data.interface.tokens
         self._on_progress = on_progress
         self._should_stop = should_stop
         self._loggers = loggers
@@ -167,7 +167,7 @@ def _module(job: Job, data: Data, registry: Registry) -> TrialModule:
     setup = job.setup
     network = build(
         setup.model,
-        root_site(data.context, data.vocabulary),
+        root_site(data.interface),
         stream=job.stream,
         initializer=setup.training.initializer,
     )
@@ -231,7 +231,7 @@ def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
     steps = len(history.losses)
     clip = job.setup.training.clip
     clipped = 0 if clip is None else sum(not norm <= clip for norm in history.norms)
-    tokens = steps * job.setup.training.batch * data.context
+    tokens = steps * job.setup.training.batch * data.interface.tokens
     return {
         "schema": 1,
         **{name: job.raw[name] for name in ("trial", "arm", "arm_name", "levels", "seed", "components", "data")},

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from ablate.model.attention import attention_weights
-from ablate.slots import Probe, Reading, Seen
+from ablate.slots import Attended, Probe, Reading, Seen
 
 TINY = 1e-12
 
@@ -79,7 +79,7 @@ class Activations(Probe):
 
 
 class AttentionShape(Probe):
-    """How sharp attention is: its largest logit and the entropy of its rows.
+    """How sharp self-attention is: its largest logit and the entropy of its rows.
 
     `entropy` is in nats, by head; `entropy_normalised` divides each row's by ln(number of valid keys), since causal
     rows have different maxima (rows of one key are left out); `saturation` is the mean of the largest weight in a row.
@@ -98,22 +98,24 @@ class AttentionShape(Probe):
 
     def measure(self, seen: Seen) -> Mapping[Reading, Tensor]:
         """A reading a layer, and one a head for entropies."""
-        return {reading: value for layer in seen.queries for reading, value in self._layer(seen, layer)}
+        return {
+            reading: value for seen_by in seen.attention if not seen_by.cross for reading, value in self._of(seen_by)
+        }
 
-    def _layer(self, seen: Seen, layer: int) -> Iterator[tuple[Reading, Tensor]]:
-        q, k = (x[layer][: self.sequences].float() for x in (seen.queries, seen.keys))
-        logits = q @ k.transpose(-2, -1)
-        tokens = logits.shape[-1]
-        causal = seen.causal[layer]
-        valid = torch.ones(tokens, tokens, dtype=torch.bool, device=logits.device)
-        valid = valid.tril() if causal else valid
-        weights = attention_weights(logits, causal=causal)
+    def _of(self, attended: Attended) -> Iterator[tuple[Reading, Tensor]]:
+        layer = attended.layer
+        q, k = (x[: self.sequences].float() for x in (attended.q, attended.k))
+        logits = attended.logits(q, k)
+        visible = torch.ones((), dtype=torch.bool, device=logits.device) if attended.seen is None else attended.seen
+        valid = visible[: self.sequences].expand_as(logits) if visible.dim() == 4 else visible.expand_as(logits)
+        weights = attention_weights(logits, valid)
         entropy = torch.special.entr(weights).sum(-1)
         choices = valid.sum(-1)
         several = choices > 1
-        normalised = entropy[..., several] / choices[several].log()
+        normalised = torch.where(several, entropy / choices.clamp_min(2).log(), 0.0)
         yield Reading("max_logit", layer), logits.masked_fill(~valid, float("-inf")).max()
         yield Reading("saturation", layer), weights.amax(-1).mean()
-        for head, (nats, share) in enumerate(zip(entropy.mean((0, 2)), normalised.mean((0, 2)), strict=True)):
+        shares = normalised.sum((0, 2)) / several.sum((0, 2))
+        for head, (nats, share) in enumerate(zip(entropy.mean((0, 2)), shares, strict=True)):
             yield Reading("entropy", layer, name=f"head.{head}"), nats
             yield Reading("entropy_normalised", layer, name=f"head.{head}"), share

@@ -39,6 +39,7 @@ import json, sys, time
 began = time.perf_counter()
 import torch
 from torch import nn
+from torch.nn.functional import cross_entropy
 from ablate.model.keys import generator
 from ablate.model.parameters import build, named_parameters, root_site
 from ablate.registry import Registry
@@ -56,23 +57,24 @@ results = {}
 for placement, seed in json.loads(sys.argv[1]):
     data = task.load(".")
     model = Decoder.model_validate({"width": 64, "depth": 2, "placement": placement}, context={"registry": registry})
-    network = build(model, root_site(64, data.vocabulary), stream=(seed,), initializer=LecunNormal())
+    network = build(model, root_site(data.interface), stream=(seed,), initializer=LecunNormal())
     named = list(named_parameters(network))
     values = [value for _, value in named]
     optimizer, schedule = AdamW(lr=1e-2).build(named), CosineSchedule(warmup=0.1)
     evaluation = data.evaluation(32)
     for step in range(300):
-        inputs, targets = data.batch(8, generator(seed, "data", step))
+        (inputs,), targets = data.batch(8, generator(seed, "data", step))
         for group in optimizer.param_groups:
             group["lr"] = 1e-2 * schedule.factor(step, 300)
         optimizer.zero_grad()
-        task.loss(network(inputs), targets).backward()
+        cross_entropy(network(inputs).flatten(0, 1), targets.flatten()).backward()
         nn.utils.clip_grad_norm_(values, 1.0)
         optimizer.step()
         if (step + 1) % 30 == 0:
             with torch.no_grad():
-                total = sum(float(task.loss(network(x), y)) * y.numel() for x, y in evaluation)
-                results[f"{placement}/{seed}"] = total / sum(y.numel() for _, y in evaluation)
+                parts = [(network(x).flatten(0, 1), y.flatten()) for (x,), y in evaluation]
+                total = sum(float(cross_entropy(logits, y, reduction="sum")) for logits, y in parts)
+                results[f"{placement}/{seed}"] = total / sum(y.numel() for _, y in parts)
 print(json.dumps({"results": results, "import": imported - began, "train": time.perf_counter() - imported}))
 """
 

@@ -71,6 +71,18 @@ def test_missing_pairs_and_divergence(tmp_path: Path) -> None:
     ) in caveats
 
 
+def test_what_components_declare_is_said_of_the_arms_that_have_them(tmp_path: Path) -> None:
+    batch = "norm `batch`: in training a sequence sees the others of its batch"
+    later = "mixer `mine`: a token sees later ones of its sequence"
+    notes = {"baseline": [batch], "placement=none": [later, batch], "placement=post": []}
+    own = {name: {"notes": said} for name, said in notes.items()}
+    caveats = Results(make_study(tmp_path / "study", factors=PLACEMENT, own=own)).caveats()
+    assert [caveat for caveat in caveats if "sees" in caveat] == [
+        f"baseline and placement=none have {batch}.",
+        f"placement=none has {later}.",
+    ]
+
+
 def test_a_baseline_that_is_stuck(tmp_path: Path) -> None:
     study = make_study(tmp_path / "study", factors={"residual": ["none", "add"]}, seeds=2)
     assert (

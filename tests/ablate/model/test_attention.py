@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from ablate.model.attention import Attend
-from ablate.slots import ImpossibleError, Site, place
+from ablate.slots import Given, ImpossibleError, Site, place
 from ablate_plugins.mixer import Attention
 from ablate_plugins.scale import InverseSqrtScale, NoScale
 
@@ -48,7 +48,7 @@ def test_the_future_does_not_move_the_past(p: float) -> None:
     x = torch.randn(2, 8, 512, generator=torch.Generator().manual_seed(0))
     y = x.clone()
     y[:, 5:] += 1.0
-    before, after = attention(x), attention(y)
+    before, after = attention(x, Given()), attention(y, Given())
     assert torch.equal(before[:, :5], after[:, :5])
     assert not torch.equal(before[:, 5:], after[:, 5:])
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ablate.model.parameters import build, build_shape, named_parameters, root_site
-from ablate.slots import Placement, Position
+from ablate.slots import Interface, Placement, Position
 from ablate_plugins.initializer import LecunNormal
 from ablate_plugins.mixer import Attention
 from ablate_plugins.model import Decoder
@@ -18,7 +18,7 @@ from ablate_plugins.output import TiedOutput
 from ablate_plugins.placement import NoPlacement, PostNorm, PreNorm, ResidualPostNorm, SandwichNorm
 from ablate_plugins.position import LearnedPosition, NoPosition, RotaryPosition, SinusoidalPosition
 
-ROOT = root_site(context=16, vocabulary=40)
+ROOT = root_site(Interface(16, 40))
 
 
 def network(model: Decoder) -> nn.Module:

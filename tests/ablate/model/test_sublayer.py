@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ablate.model.parameters import initialise
 from ablate.model.sublayer import Sublayer
-from ablate.slots import Placement, Site
+from ablate.slots import FeedForward, Given, Mixer, Placement, Site
 from ablate_plugins.feed_forward import Mlp
 from ablate_plugins.initializer import Normal
 from ablate_plugins.mixer import Attention
@@ -24,19 +24,21 @@ AT = Site(path="block.0", slot="block", width=WIDTH, depth=2, context=16, layer=
 
 def sublayers(placement: Placement, residual: AddResidual | NoResidual | None = None) -> Any:
     """An attention sublayer and a feed-forward sublayer, with values that make every parameter matter."""
-    mixer = Attention(heads=HEADS, causal=False)
-    feed_forward = Mlp(width=INNER, activation="relu")
-    made = nn.Sequential(
-        *(
+    branches: dict[str, Mixer | FeedForward] = {
+        "mixer": Attention(heads=HEADS, causal=False),
+        "feed_forward": Mlp(width=INNER, activation="relu"),
+    }
+    made = nn.ModuleList(
+        (
             Sublayer(
-                branch,
+                {AT.child(name): branch},
                 AT.child(name),
                 norm=LayerNorm(),
                 wiring=placement.wiring(AT.child(name)),
                 residual=residual or AddResidual(),
                 p=0.0,
             )
-            for name, branch in (("mixer", mixer), ("feed_forward", feed_forward))
+            for name, branch in branches.items()
         )
     )
     initialise(made, Normal(std=0.1), (0,))
@@ -46,11 +48,17 @@ def sublayers(placement: Placement, residual: AddResidual | NoResidual | None = 
     return made
 
 
+def run(sublayers: Any, x: Tensor) -> Tensor:
+    for sublayer in sublayers:
+        x = sublayer(x, Given())
+    return x
+
+
 def reference(ours: Any, *, norm_first: bool) -> nn.TransformerEncoderLayer:
     """Torch's layer with our weights."""
     theirs = nn.TransformerEncoderLayer(WIDTH, HEADS, INNER, dropout=0.0, norm_first=norm_first, batch_first=True)
     attention, feed_forward = ours[0], ours[1]
-    branch, mlp = attention.branch, feed_forward.branch
+    branch, mlp = attention.mixers[0], feed_forward.others[0]
     norm_of = "before" if norm_first else "stream"
     with torch.no_grad():
         theirs.self_attn.in_proj_weight.copy_(torch.cat([branch.q.weight, branch.k.weight, branch.v.weight]))
@@ -75,44 +83,44 @@ def x() -> Tensor:
 def test_post_and_pre_equal_torchs_encoder_layer(placement: Placement, norm_first: bool, x: Tensor) -> None:
     ours = sublayers(placement)
     theirs = reference(ours, norm_first=norm_first)
-    torch.testing.assert_close(ours(x), theirs(x), atol=1e-6, rtol=0)
+    torch.testing.assert_close(run(ours, x), theirs(x), atol=1e-6, rtol=0)
     ours, theirs, x = ours.double(), theirs.double(), x.double()
-    torch.testing.assert_close(ours(x), theirs(x), atol=1e-13, rtol=0)
+    torch.testing.assert_close(run(ours, x), theirs(x), atol=1e-13, rtol=0)
 
 
 def test_residual_post_norm_is_the_formula_bit_for_bit(x: Tensor) -> None:
-    attention, feed_forward = sublayers(ResidualPostNorm())
-    y = x + attention.after(attention.branch(x))
-    y = y + feed_forward.after(feed_forward.branch(y))
-    assert torch.equal(feed_forward(attention(x)), y)
+    both = attention, feed_forward = sublayers(ResidualPostNorm())
+    y = x + attention.after(attention.mixers[0](x, Given()))
+    y = y + feed_forward.after(feed_forward.others[0](y))
+    assert torch.equal(run(both, x), y)
 
 
 def test_sandwich_is_the_formula_bit_for_bit(x: Tensor) -> None:
-    attention, feed_forward = sublayers(SandwichNorm())
-    y = x + attention.after(attention.branch(attention.before(x)))
-    y = y + feed_forward.after(feed_forward.branch(feed_forward.before(y)))
-    assert torch.equal(feed_forward(attention(x)), y)
+    both = attention, feed_forward = sublayers(SandwichNorm())
+    y = x + attention.after(attention.mixers[0](attention.before(x), Given()))
+    y = y + feed_forward.after(feed_forward.others[0](feed_forward.before(y)))
+    assert torch.equal(run(both, x), y)
 
 
 def test_no_placement_is_the_formula_bit_for_bit(x: Tensor) -> None:
-    attention, feed_forward = sublayers(NoPlacement())
-    y = x + attention.branch(x)
-    assert torch.equal(feed_forward(attention(x)), y + feed_forward.branch(y))
+    both = attention, feed_forward = sublayers(NoPlacement())
+    y = x + attention.mixers[0](x, Given())
+    assert torch.equal(run(both, x), y + feed_forward.others[0](y))
 
 
 def test_residual_off_is_the_update_alone(x: Tensor) -> None:
-    attention, feed_forward = sublayers(PreNorm(), NoResidual())
-    y = attention.branch(attention.before(x))
-    assert torch.equal(feed_forward(attention(x)), feed_forward.branch(feed_forward.before(y)))
+    both = attention, feed_forward = sublayers(PreNorm(), NoResidual())
+    y = attention.mixers[0](attention.before(x), Given())
+    assert torch.equal(run(both, x), feed_forward.others[0](feed_forward.before(y)))
 
 
 def test_dropout_is_on_the_branch_outside_of_the_inner_norm(x: Tensor) -> None:
     sublayer = Sublayer(
-        Mlp(), AT, norm=LayerNorm(), wiring=ResidualPostNorm().wiring(AT), residual=AddResidual(), p=0.5
+        {AT: Mlp()}, AT, norm=LayerNorm(), wiring=ResidualPostNorm().wiring(AT), residual=AddResidual(), p=0.5
     )
     sublayer.train()
-    update = sublayer(x) - x
-    normed = sublayer.after(sublayer.branch(x))
+    update = sublayer(x, Given()) - x
+    normed = sublayer.after(sublayer.others[0](x))
     dropped = update.abs() < 1e-7
     assert 0.45 < dropped.float().mean() < 0.55
     torch.testing.assert_close(update[~dropped], (2 * normed)[~dropped], atol=1e-5, rtol=1e-4)

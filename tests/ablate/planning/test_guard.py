@@ -14,25 +14,28 @@ import torch
 from ablate.experiment import load
 from ablate.planning.guard import GuardError, fingerprint
 from ablate.registry import Registry
+from ablate.slots import Interface
 from tests.ablate.planning.setups import installed, plugin, setup
 
-CONTEXT, VOCABULARY = 16, 103
+INTERFACE = Interface(16, 103)
 REGISTRY = Registry.installed()
 EXPERIMENTS = sorted(Path("experiments").glob("*.yaml"))
 
 
 def of(registry: Registry = REGISTRY, **options: Any) -> str:
-    return fingerprint(setup(registry=registry, **options), CONTEXT, VOCABULARY)
+    return fingerprint(setup(registry=registry, **options), INTERFACE)
 
 
 def attention(**options: Any) -> dict[str, Any]:
     return {"mixer": {"kind": "attention", "heads": 2, **options}}
 
 
+# By itself `weighted` is `add`.
+DIFFERENT: dict[str, Any] = {"weighted": {"kind": "weighted", "branch": 0.5}}
 PAIRS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({slot: one}, {slot: other})
     for slot in ("norm", "placement", "residual", "feed_forward", "position", "output")
-    for one, other in combinations(REGISTRY.kinds(slot), 2)
+    for one, other in combinations([DIFFERENT.get(kind, kind) for kind in REGISTRY.kinds(slot)], 2)
 ]
 PAIRS += [({"mixer": one}, {"mixer": other}) for one, other in combinations(REGISTRY.kinds("mixer"), 2)]
 PAIRS += [(attention(scale=one), attention(scale=other)) for one, other in combinations(REGISTRY.kinds("scale"), 2)]
@@ -65,16 +68,19 @@ def test_what_differs_has_another_fingerprint(one: dict[str, Any], other: dict[s
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_every_arm_of_the_shipped_experiments_differs_from_every_other(path: Path) -> None:
     arms = load(path).grid.arms
-    found = {fingerprint(arm.setup, CONTEXT, VOCABULARY) for arm in arms}
-    assert len(found) == len(arms) > 5
+    interface = arms[0].setup.task.load(str(path.parent)).interface
+    found = {fingerprint(arm.setup, interface) for arm in arms}
+    assert len(found) == len(arms) > 3
 
 
 def test_what_is_trained_in_another_way_computes_the_same() -> None:
     made = setup()
     other = made.training.model_copy(update={"batch": 32, "stream": "another", "initializer": None})
-    assert fingerprint(made, CONTEXT, VOCABULARY) == fingerprint(
-        made.model_copy(update={"training": other}), CONTEXT, VOCABULARY
-    )
+    assert fingerprint(made, INTERFACE) == fingerprint(made.model_copy(update={"training": other}), INTERFACE)
+
+
+def test_weights_of_one_change_nothing() -> None:
+    assert of(residual="weighted") == of(residual="add")
 
 
 def test_a_placement_without_a_norm_changes_nothing() -> None:
@@ -123,9 +129,9 @@ class Gate(nn.Module):
     def forward(self, x, update):
         return x + self.gate**self.power * update
 
-class ReZero(Residual):
+class Closed(Residual):
     'The update times a gate that starts at zero.'
-    kind: Literal["rezero"] = "rezero"
+    kind: Literal["closed"] = "closed"
     power: int = 1
 
     def build(self, at: Site) -> nn.Module:
@@ -139,9 +145,9 @@ class Running(nn.Module):
     def forward(self, x):
         return self.norm(x.flatten(0, -2)).view_as(x)
 
-class BatchNorm(Norm):
+class RunningNorm(Norm):
     'Statistics of the batch, in evaluation those that run.'
-    kind: Literal["batch"] = "batch"
+    kind: Literal["running"] = "running"
     momentum: float = 0.1
 
     def build(self, at: Site) -> nn.Module:
@@ -196,7 +202,7 @@ def test_what_draws_from_the_global_generator_draws_the_same(registry: Registry)
 @pytest.mark.parametrize("power", [1, 2])
 def test_what_a_closed_gate_hides_at_the_start_is_seen(registry: Registry, power: int) -> None:
     """The square of a gate at zero lets through neither the update nor a gradient."""
-    residual = {"kind": "rezero", "power": power}
+    residual = {"kind": "closed", "power": power}
     found = {
         of(registry, residual=residual, feed_forward={"kind": "mlp", "activation": activation})
         for activation in ("relu", "gelu", "silu")
@@ -205,7 +211,7 @@ def test_what_a_closed_gate_hides_at_the_start_is_seen(registry: Registry, power
 
 
 def test_what_shows_in_evaluation_alone_is_seen(registry: Registry) -> None:
-    slow, fast = ({"kind": "batch", "momentum": momentum} for momentum in (0.01, 0.1))
+    slow, fast = ({"kind": "running", "momentum": momentum} for momentum in (0.01, 0.1))
     assert of(registry, norm=slow) != of(registry, norm=fast)
 
 
@@ -225,7 +231,7 @@ def test_threads_are_left_as_they_were_and_change_nothing(registry: Registry) ->
         two = of(registry, width=64)
         assert torch.get_num_threads() == 2
         torch.set_num_threads(1)
-        assert fingerprint(setup(width=64, feed_forward={"kind": "mlp", "width": 256}), CONTEXT, VOCABULARY) == two
+        assert fingerprint(setup(width=64, feed_forward={"kind": "mlp", "width": 256}), INTERFACE) == two
     finally:
         torch.set_num_threads(before)
 

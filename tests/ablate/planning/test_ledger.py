@@ -14,10 +14,12 @@ from torch.autograd.graph import saved_tensors_hooks
 from ablate.experiment.settings import Setup
 from ablate.model.parameters import build, root_site
 from ablate.planning.ledger import ledger, parameter_count
+from ablate.slots import Interface
 from ablate_plugins.initializer import LecunNormal
 from tests.ablate.planning.setups import installed, plugin, setup
 
 CONTEXT, VOCABULARY = 16, 103
+INTERFACE = Interface(CONTEXT, VOCABULARY)
 
 
 @pytest.mark.parametrize(
@@ -52,20 +54,20 @@ def test_flops_are_those_of_the_matrix_products(
     inner = round(ratio * width)
     blocks = depth * (8 * width**2 + 4 * width * inner + 4 * context * width)
     closed = 3 * batch * context * (blocks + 2 * width * vocabulary)
-    counted = ledger(made, context, vocabulary)
+    counted = ledger(made, Interface(context, vocabulary))
     assert counted.flops == pytest.approx(closed, rel=0.01)
     assert counted.tokens == batch * context
 
 
 def test_attention_is_counted_and_grows_with_the_context() -> None:
-    short, long = (ledger(setup(), context, VOCABULARY) for context in (16, 64))
+    short, long = (ledger(setup(), Interface(context, VOCABULARY)) for context in (16, 64))
     more = long.flops / long.tokens - short.flops / short.tokens
     assert more == pytest.approx(3 * 2 * 4 * (64 - 16) * 16)
 
 
 def really_kept(made: Setup) -> int:
     """Bytes that a step on the CPU keeps, by the addresses of what autograd saves."""
-    network = build(made.model, root_site(CONTEXT, VOCABULARY), stream=(0,), initializer=LecunNormal())
+    network = build(made.model, root_site(INTERFACE), stream=(0,), initializer=LecunNormal())
     there = {tensor.untyped_storage().data_ptr() for tensor in (*network.parameters(), *network.buffers())}
     kept: dict[int, Tensor] = {}
 
@@ -75,7 +77,7 @@ def really_kept(made: Setup) -> int:
 
     tokens, targets = torch.randint(VOCABULARY, (2, made.training.batch, CONTEXT)).unbind()
     with saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss = made.task.loss(network(tokens.clone()), targets.clone())
+        loss = made.training.loss.measure(network(tokens.clone()).flatten(0, 1), targets.clone().flatten())
     sizes = {address: tensor.untyped_storage().nbytes() for address, tensor in kept.items() if address not in there}
     loss.backward()
     return sum(sizes.values())
@@ -93,7 +95,7 @@ def really_kept(made: Setup) -> int:
 )
 def test_activations_are_what_the_cpu_keeps(options: dict[str, Any]) -> None:
     made = setup(**options)
-    assert ledger(made, CONTEXT, VOCABULARY).activations == really_kept(made)
+    assert ledger(made, INTERFACE).activations == really_kept(made)
 
 
 LINE = """
@@ -110,12 +112,13 @@ class Line(Model):
 
 def test_activations_of_a_line_by_hand(tmp_path: Path) -> None:
     """Token ids and targets of 8 bytes; the inputs of both matrices, of which the second is a ReLU's output too; one
-    more ReLU's output; the log-probabilities; and the sum of the targets' weights, one number. No parameter.
+    more ReLU's output; the log-probabilities; and two numbers, the sum of the targets' weights of 4 bytes, and how many
+    targets count of 8. No parameter.
     """
     made = setup(plugin(tmp_path, LINE), model="line", batch=3)
     tokens = 3 * CONTEXT
-    by_hand = 2 * 8 * tokens + 3 * 4 * 8 * tokens + 4 * VOCABULARY * tokens + 4
-    assert ledger(made, CONTEXT, VOCABULARY).activations == by_hand
+    by_hand = 2 * 8 * tokens + 3 * 4 * 8 * tokens + 4 * VOCABULARY * tokens + 4 + 8
+    assert ledger(made, INTERFACE).activations == by_hand
 
 
 WINDOWED = """
@@ -125,7 +128,7 @@ class Windowed(nn.Module):
         self.w = nn.Linear(width, width)
         self.biased = biased
 
-    def forward(self, x):
+    def forward(self, x, given):
         q = self.w(x).unflatten(-1, (2, -1)).transpose(1, 2)
         mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril().triu(-3)
         if self.biased:
@@ -146,7 +149,7 @@ class Window(Mixer):
 @pytest.mark.parametrize("biased", [False, True])
 def test_masked_attention_keeps_what_the_cpu_keeps(tmp_path: Path, biased: bool) -> None:
     made = setup(plugin(tmp_path, WINDOWED), mixer={"kind": "window", "biased": biased}, position="none")
-    counted = ledger(made, CONTEXT, VOCABULARY)
+    counted = ledger(made, INTERFACE)
     assert counted.activations == really_kept(made)
     products = 2 * (2 * 16 * 16 + 4 * CONTEXT * 16 + 2 * 2 * 16 * 64) + 2 * 16 * VOCABULARY
     assert counted.flops == 3 * 4 * CONTEXT * products
@@ -159,14 +162,14 @@ class Recurrent(nn.Module):
         self.peeks = peeks
         self.lstm = nn.LSTM(width, width, batch_first=True)
 
-    def forward(self, x):
+    def forward(self, x, given):
         if self.peeks:
             x.sum().item()
         return self.lstm(x)[0]
 
-class Lstm(Mixer):
+class Peeper(Mixer):
     'A recurrent layer.'
-    kind: Literal["lstm"] = "lstm"
+    kind: Literal["peeper"] = "peeper"
     peeks: bool = False
     declares: bool = True
 
@@ -183,7 +186,7 @@ def test_what_a_component_declares_takes_the_place_of_what_is_counted(tmp_path: 
     """An LSTM multiplies its input and its state by (D, 4D) each: 16D² a token; on the CPU the counter sees nothing."""
     file = plugin(tmp_path, RECURRENT)
     declared, counted = (
-        ledger(setup(file, mixer={"kind": "lstm", "peeks": peeks, "declares": declares}), CONTEXT, VOCABULARY)
+        ledger(setup(file, mixer={"kind": "peeper", "peeks": peeks, "declares": declares}), INTERFACE)
         for declares in (True, False)
     )
     rest = 3 * 4 * CONTEXT * (2 * 4 * 16 * 64 + 2 * 16 * VOCABULARY)
@@ -234,10 +237,10 @@ def peeking(folder: Path, peek: str = "pass", build: str = "pass") -> Setup:
 )
 def test_a_model_that_must_see_values_costs_what_it_would(tmp_path: Path, peek: str, build: str) -> None:
     seeing, blind = peeking(tmp_path / "a", peek, build), peeking(tmp_path / "b")
-    one, other = ledger(seeing, CONTEXT, VOCABULARY), ledger(blind, CONTEXT, VOCABULARY)
+    one, other = ledger(seeing, INTERFACE), ledger(blind, INTERFACE)
     assert (one.parameters, one.non_embedding, one.flops) == (other.parameters, other.non_embedding, other.flops)
     assert one.activations == pytest.approx(other.activations, rel=0.02)
-    assert parameter_count(seeing, CONTEXT, VOCABULARY) == one.parameters
+    assert parameter_count(seeing, INTERFACE) == one.parameters
 
 
 @pytest.mark.parametrize(
@@ -255,7 +258,7 @@ def test_a_mistake_of_a_component_is_raised_as_it_is(
     tmp_path: Path, peek: str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        ledger(peeking(tmp_path, peek), CONTEXT, VOCABULARY)
+        ledger(peeking(tmp_path, peek), INTERFACE)
 
 
 LISTING = """
@@ -281,21 +284,21 @@ def test_each_distinct_shape_is_built_and_counted_once_also_with_lists_and_mappi
         return setup(registry=registry, batch=batch, depth=1, feed_forward={"kind": "listing", **options})
 
     first = made(widths=[4], names={"a": [0.5]})
-    size = parameter_count(first, CONTEXT, VOCABULARY)
+    size = parameter_count(first, INTERFACE)
     assert len(built) == 1
-    assert ledger(first, CONTEXT, VOCABULARY).parameters == size
+    assert ledger(first, INTERFACE).parameters == size
     assert len(built) == 2
     again = made(widths=[4], names={"a": [0.5]})
     other = again.model_copy(
         update={"training": again.training.model_copy(update={"stream": "another", "threads": 2, "clip": None})}
     )
-    assert ledger(again, CONTEXT, VOCABULARY) == ledger(other, CONTEXT, VOCABULARY)
-    assert parameter_count(other, CONTEXT, VOCABULARY) == size
+    assert ledger(again, INTERFACE) == ledger(other, INTERFACE)
+    assert parameter_count(other, INTERFACE) == size
     assert len(built) == 2
-    assert ledger(made(batch=8, widths=[4], names={"a": [0.5]}), CONTEXT, VOCABULARY).tokens == 8 * CONTEXT
+    assert ledger(made(batch=8, widths=[4], names={"a": [0.5]}), INTERFACE).tokens == 8 * CONTEXT
     assert len(built) == 3
-    assert parameter_count(made(widths=[5]), CONTEXT, VOCABULARY) == size + 2 * 16 + 1
-    assert parameter_count(made(widths=[4], names={"a": [1]}), CONTEXT, VOCABULARY) == size
+    assert parameter_count(made(widths=[5]), INTERFACE) == size + 2 * 16 + 1
+    assert parameter_count(made(widths=[4], names={"a": [1]}), INTERFACE) == size
     assert len(built) == 5
 
 
@@ -304,22 +307,22 @@ def test_two_files_may_each_bring_a_component_of_one_name(tmp_path: Path) -> Non
     one = setup(plugin(tmp_path, LISTING), feed_forward="listing")
     wider = LISTING.replace("[4, 8]", "[32]")
     other = setup(plugin(tmp_path / "other", wider), feed_forward="listing")
-    assert parameter_count(one, CONTEXT, VOCABULARY) < parameter_count(other, CONTEXT, VOCABULARY)
+    assert parameter_count(one, INTERFACE) < parameter_count(other, INTERFACE)
 
 
 def test_what_is_counted_takes_no_memory() -> None:
     made = setup(batch=10**9, dropout=0.1, mixer={"kind": "attention", "heads": 2, "dropout": 0.1})
     small = made.model_copy(update={"training": made.training.model_copy(update={"batch": 1})})
-    assert ledger(made, CONTEXT, VOCABULARY).flops == 10**9 * ledger(small, CONTEXT, VOCABULARY).flops
+    assert ledger(made, INTERFACE).flops == 10**9 * ledger(small, INTERFACE).flops
 
 
 def test_a_model_that_is_too_large_for_the_cpu_is_not_run_there(tmp_path: Path) -> None:
-    made = setup(plugin(tmp_path, RECURRENT), width=8192, depth=1, mixer={"kind": "lstm", "peeks": True})
+    made = setup(plugin(tmp_path, RECURRENT), width=8192, depth=1, mixer={"kind": "peeper", "peeks": True})
     with pytest.raises(RuntimeError, match="meta"):
-        ledger(made, CONTEXT, VOCABULARY)
+        ledger(made, INTERFACE)
 
 
 def test_counting_leaves_the_global_generator_alone() -> None:
     before = torch.random.get_rng_state()
-    ledger(setup(width=24), CONTEXT, VOCABULARY)
+    ledger(setup(width=24), INTERFACE)
     assert torch.equal(torch.random.get_rng_state(), before)

@@ -50,7 +50,7 @@ def test_whole_numbers_are_as_good_as_brute_force(
     target = max(1, count(aim) + beside)
     asked = Counted(count)  # type: ignore[arg-type]
     found = solve(asked, start, target, within=0, multiple_of=None)
-    best = min(abs(count(value) - target) for value in range(1, 5000))
+    best = min(abs(count(value) - target) for value in range(1, 12_000))
     assert abs(found.count - target) == best
     assert found == Solution(found.value, count(int(found.value)), best / target)
     assert isinstance(found.value, int)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ablate.model.parameters import build, named_parameters, root_site
 from ablate.probing import Tap, probed_steps
-from ablate.slots import Probe, Reading, Seen
+from ablate.slots import Interface, Probe, Reading, Seen
 from ablate_plugins.feed_forward import Mlp
 from ablate_plugins.initializer import LecunNormal
 from ablate_plugins.mixer import Attention
@@ -35,7 +35,7 @@ class Keep(Probe):
 
 def network() -> nn.Module:
     model = Decoder(width=16, depth=2, mixer=Attention(heads=2, scale=NoScale()), feed_forward=Mlp(activation="relu"))
-    return build(model, root_site(8, 11), stream=(0,), initializer=LecunNormal())
+    return build(model, root_site(Interface(8, 11)), stream=(0,), initializer=LecunNormal())
 
 
 def step(model: nn.Module, tap: Tap | None) -> None:
@@ -61,8 +61,12 @@ def test_it_sees_the_stream_the_gradients_and_the_update() -> None:
     (seen,) = Keep.kept
     assert [tuple(x.shape) for x in seen.stream] == [(3, 8, 16)] * 3
     assert [float(x.norm()) > 0 for x in seen.stream_gradients] == [True] * 3
-    assert {layer: tuple(x.shape) for layer, x in seen.queries.items()} == {0: (3, 2, 8, 8), 1: (3, 2, 8, 8)}
-    assert seen.causal == {0: True, 1: True}
+    assert [(each.layer, each.cross) for each in seen.attention] == [(0, False), (1, False)]
+    for each in seen.attention:
+        assert each.q.shape == each.k.shape == (3, 2, 8, 8)
+        assert each.seen is not None
+        assert torch.equal(each.seen, torch.ones(8, 8, dtype=torch.bool).tril())
+        assert torch.equal(each.logits(each.q, each.k), each.q @ each.k.transpose(-2, -1))
     assert {layer: tuple(x.shape) for layer, x in seen.hidden.items()} == {0: (3, 8, 64), 1: (3, 8, 64)}
     assert float(seen.hidden[0].min()) == 0.0
     after = {parameter.name: value for parameter, value in named_parameters(model)}

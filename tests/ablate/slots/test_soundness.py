@@ -116,6 +116,6 @@ def test_an_unsound_component_of_an_installed_module_harms_no_other(
     (tmp_path / "unsound_norms.py").write_text(PLUGIN.replace("LINE", "eps: float = math.inf"))
     monkeypatch.syspath_prepend(tmp_path)
     registry = Registry([Source("norm", "unsound_norms", "bad 0.1"), Source("norm", "ablate_plugins.norm", "good 1.0")])
-    assert registry.kinds("norm") == ["layer", "none", "rms"]
+    assert registry.kinds("norm") == ["batch", "dynamic_tanh", "layer", "none", "rms", "scale"]
     (broken,) = registry.broken
     assert broken.error == ("`Mine` of bad 0.1 has an option `eps` whose default cannot be: inf is not a finite number")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import cross_entropy
 
 from ablate.errors import InputError
 from ablate.model.keys import generator
@@ -33,17 +34,17 @@ def test_lightning_computes_what_a_loop_written_by_hand_computes(tmp_path: Path)
     record = read_json(folder.result)
 
     job = Job.read(folder, REGISTRY)
-    data, task = job.load(), job.setup.task
-    model = build(job.setup.model, root_site(data.context, data.vocabulary), stream=(3,), initializer=LecunNormal())
+    data = job.load()
+    model = build(job.setup.model, root_site(data.interface), stream=(3,), initializer=LecunNormal())
     named = list(named_parameters(model))
     optimizer = AdamW(lr=1e-2).build(named)
     losses, norms = [], []
     for step in range(40):
-        inputs, targets = data.batch(4, generator(3, "data", step))
+        (inputs,), targets = data.batch(4, generator(3, "data", step))
         for group in optimizer.param_groups:
             group["lr"] = 1e-2 * CosineSchedule().factor(step, 40)
         optimizer.zero_grad()
-        loss = task.loss(model(inputs), targets)
+        loss = cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
         loss.backward()
         norms.append(float(nn.utils.clip_grad_norm_([value for _, value in named], 1.0)))
         optimizer.step()
@@ -53,7 +54,9 @@ def test_lightning_computes_what_a_loop_written_by_hand_computes(tmp_path: Path)
     assert curves.query("metric == 'train/loss'")["value"].tolist() == losses
     assert curves.query("metric == 'grad_norm/global'")["value"].tolist() == norms
     with torch.no_grad():
-        batches = [(task.loss(model(x), y).item(), y.numel()) for x, y in data.evaluation(8)]
+        batches = [
+            (cross_entropy(model(x).flatten(0, 1), y.flatten()).item(), y.numel()) for (x,), y in data.evaluation(8)
+        ]
     final = sum(loss * count for loss, count in batches) / sum(count for _, count in batches)
     assert record["metrics"]["val/loss"] == pytest.approx(final, abs=1e-6)
     assert record["metrics"]["val/bits_per_char"] == pytest.approx(final / math.log(2), abs=1e-6)
@@ -110,7 +113,7 @@ def test_divergence_is_a_result(tmp_path: Path, lr: float) -> None:
     assert train(folder, 1, REGISTRY) == "diverged"
     record = read_json(folder.result)
     assert record["end"] == "diverged"
-    assert record["metrics"] == {"val/loss": None, "val/bits_per_char": None}
+    assert record["metrics"] == dict.fromkeys(Text.units)
     assert record["reason"]["rule"] in ("nonfinite", "loss_above_initial")
     assert record["steps"] == record["reason"]["step"] + 1 < 100
     losses = read_series(folder.path / record["files"]["curves"]).to_pandas().query("metric == 'train/loss'")
@@ -138,7 +141,8 @@ def watching(folder: TrialFolder, objective: str) -> TrialFolder:
 def give(monkeypatch: pytest.MonkeyPatch, **metrics: float) -> None:
     """Let the task report these values beside its own loss, under ``val/NAME``."""
     extra = {f"val/{name}": value for name, value in metrics.items()}
-    monkeypatch.setattr(Text, "metrics", lambda self, loss: {"val/loss": loss, **extra})
+    monkeypatch.setattr(Text, "units", {"val/loss": "nats/token", "val/bits_per_char": "bits/char"})
+    monkeypatch.setattr(Text, "metrics", lambda self, totals: {"val/loss": totals["nats"] / totals["count"], **extra})
 
 
 def test_a_secondary_metric_that_is_not_finite_is_missing_and_the_trial_complete(
