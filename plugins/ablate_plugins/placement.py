@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from math import floor
 from typing import Literal
+
+from pydantic import Field
 
 from ablate.slots import Placement, Site, Wiring
 
@@ -57,6 +60,24 @@ class SandwichNorm(Placement):
     def wiring(self, at: Site) -> Wiring:
         """The same in every sublayer."""
         return Wiring(before=True, after=True)
+
+
+class MixNorm(Placement):
+    """Post-norm in the lowest blocks, pre-norm in those above.
+
+    Pre-norm alone leaves the upper blocks with small gradients, and post-norm alone the lower ones; the mix is to even
+    them out. In a model of two stacks each has lowest blocks of its own. Source: Li et al. 2024, Mix-LN.
+    """
+
+    kind: Literal["mix"] = "mix"
+    post_share: float = Field(0.25, ge=0, le=1)
+    """Share of the blocks with post-norm, from the lowest; rounded to whole blocks, a half up."""
+
+    def wiring(self, at: Site) -> Wiring:
+        """The same in every sublayer of a block; pre-norm outside of the blocks, where nothing is lowest."""
+        post_blocks = floor(self.post_share * at.depth + 0.5)
+        post = at.layer is not None and at.layer < post_blocks
+        return Wiring(before=not post, stream=post)
 
 
 class NoPlacement(Placement):

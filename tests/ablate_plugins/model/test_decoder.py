@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import torch
@@ -15,14 +15,16 @@ from ablate.experiment.identity import digest
 from ablate.model.parameters import build, named_parameters, root_site
 from ablate.planning import Plan, make_plan
 from ablate.registry import Registry
-from ablate.slots import Component, Mixer, Position, Site
+from ablate.slots import Component, Given, Interface, Position
 from ablate_plugins.initializer import LecunNormal
 from ablate_plugins.mixer import Attention
-from ablate_plugins.model import Decoder, LayerOverride
+from ablate_plugins.mixer.pooling import NoMixer
+from ablate_plugins.model import Decoder
+from ablate_plugins.model.layers import LayerOverride
 from ablate_plugins.position import NoPosition, RotaryPosition, SinusoidalPosition
 from tests.ablate.experiment.maker import write
 
-ROOT = root_site(context=16, vocabulary=40)
+ROOT = root_site(Interface(16, 40))
 REGISTRY = Registry.installed()
 
 
@@ -48,17 +50,25 @@ def test_a_hybrid_is_the_blocks_that_one_would_wire_by_hand() -> None:
         decoder(layers=[override(0, 1, placement="post"), override(1, 3, norm="rms"), override(2, 3, residual="none")])
     )
     tokens = torch.randint(40, (2, 16), generator=torch.Generator().manual_seed(0))
-    x = model.position(model.embed(tokens))
-    for sublayer in model.blocks[0].children():  # post, with layer norms
+    stack = model.stack
+    x = stack.position(stack.embed(tokens), 0)
+    for sublayer in stack.blocks[0].children():  # post, with layer norms
         assert isinstance(sublayer.stream, nn.LayerNorm)
-        x = sublayer.stream(x + sublayer.branch(x))
-    for sublayer in model.blocks[1].children():  # pre, with rms norms
+        x = sublayer.stream(x + branch(sublayer, x))
+    for sublayer in stack.blocks[1].children():  # pre, with rms norms
         assert isinstance(sublayer.before, nn.RMSNorm)
-        x = x + sublayer.branch(sublayer.before(x))
-    for sublayer in model.blocks[2].children():  # the same without a residual
-        x = sublayer.branch(sublayer.before(x))
-    assert isinstance(model.final_norm, nn.RMSNorm)
-    assert torch.equal(model(tokens), model.head(model.final_norm(x)))
+        x = x + branch(sublayer, sublayer.before(x))
+    for sublayer in stack.blocks[2].children():  # the same without a residual
+        x = branch(sublayer, sublayer.before(x))
+    assert isinstance(stack.final_norm, nn.RMSNorm)
+    assert torch.equal(model(tokens), model.head(stack.final_norm(x)))
+
+
+def branch(sublayer: Any, x: Tensor) -> Tensor:
+    """What the sublayer's one branch makes of its input."""
+    outs: list[Tensor] = [mixer(x, Given()) for mixer in sublayer.mixers] + [other(x) for other in sublayer.others]
+    assert len(outs) == 1
+    return outs[0]
 
 
 def test_parameters_keep_their_names_and_initial_values_in_every_block() -> None:
@@ -92,8 +102,9 @@ def test_the_final_norm_is_derived_from_the_last_block(options: dict[str, Any], 
 
 def test_dropout_of_a_block_leaves_the_embeddings_alone() -> None:
     model = network(decoder(layers=[override(1, 2, dropout=0.5)]))
-    assert isinstance(model.dropout, nn.Identity)
-    assert [type(block.mixer.dropout).__name__ for block in model.blocks] == ["Identity", "KeyedDropout", "Identity"]
+    assert isinstance(model.stack.dropout, nn.Identity)
+    found = [type(block.mixer.dropout).__name__ for block in model.stack.blocks]
+    assert found == ["Identity", "KeyedDropout", "Identity"]
 
 
 POST = [override(0, 3, placement="post")]
@@ -144,6 +155,9 @@ def test_what_differs_in_a_block_differs_in_identity() -> None:
         {"dropout": 0.1},
         {"position": "none"},
         {"position": "rotary"},
+        {"scale_embedding": True},
+        {"parallel": True},
+        {"layers": [override(0, 1, parallel=True)]},
     ]
     assert len({digest(decoder(**options)) for options in models}) == len(models)
 
@@ -227,7 +241,7 @@ def test_levels_that_are_one_beside_the_baseline_may_still_be_levels(tmp_path: P
         ]),
         ("[{range: [0, 1]}]", [
             "S103 9:12 an override of layers must set at least one of norm, placement, residual, mixer, feed_forward, "
-            "dropout | None"
+            "dropout, parallel | None"
         ]),
         ("[{placement: post}]", [
             "S104 9:12 `range` is missing in `model.layers.0` | First block, counted from 0, and the one after the "
@@ -273,21 +287,12 @@ def test_an_override_in_a_level_is_blamed_where_the_level_stands(tmp_path: Path)
     assert (problem.span.line, problem.source and problem.source[problem.span.column - 1 :][:6]) == (12, "[0, 3]")
 
 
-class Nothing(Mixer):
-    """No mixing between tokens."""
-
-    kind: Literal["none"] = "none"
-
-    def build(self, at: Site) -> nn.Module:
-        return nn.Identity()
-
-
 def test_a_rotation_without_any_mixer_is_none() -> None:
     def without_mixer(position: Position) -> Decoder:
-        return Decoder(width=16, depth=2, mixer=Nothing(), position=position)
+        return Decoder(width=16, depth=2, mixer=NoMixer(), position=position)
 
     assert digest(without_mixer(RotaryPosition(base=500.0))) == digest(without_mixer(NoPosition()))
     assert digest(without_mixer(SinusoidalPosition())) != digest(without_mixer(NoPosition()))
     one = LayerOverride(range=[0, 1], mixer=Attention())
-    mixed = [Decoder(depth=2, mixer=Nothing(), layers=[one], position=p) for p in (RotaryPosition(), NoPosition())]
+    mixed = [Decoder(depth=2, mixer=NoMixer(), layers=[one], position=p) for p in (RotaryPosition(), NoPosition())]
     assert digest(mixed[0]) != digest(mixed[1])
