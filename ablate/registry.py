@@ -27,6 +27,8 @@ from ablate.slots.component import a
 from ablate.slots.soundness import faults, lacks
 
 GROUP = "ablate.plugins"
+FILE = "ablate_file_"
+"""What the module of a plugin file is called, before a hash of its path."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ class Registry:
         self._pending = list(sources)
         self._entries: dict[tuple[str, str], Entry] = {}
         self.broken: list[Broken] = []
+        self.clashes: dict[tuple[str, str], InputError] = {}
+        """Names that two installed distributions bring, by slot and kind; neither can be used, all others can."""
         self.files: list[Path] = []
 
     @classmethod
@@ -139,7 +143,7 @@ class Registry:
             raise InputError.one("S106", f"there is no plugin file `{shown}`", help="give a path to a Python file")
         if resolved in self.files:
             return
-        name = f"ablate_file_{hashlib.sha256(str(resolved).encode()).hexdigest()[:8]}_{resolved.stem}"
+        name = f"{FILE}{hashlib.sha256(str(resolved).encode()).hexdigest()[:8]}_{resolved.stem}"
         spec = importlib.util.spec_from_file_location(name, resolved)
         if spec is None or spec.loader is None:
             raise InputError.one("S106", f"`{shown}` is no Python file", help="a plugin's name ends in .py")
@@ -165,8 +169,11 @@ class Registry:
     def add(self, module: ModuleType, origin: str, slot: str | None = None) -> None:
         """Bring in the components that a module defines (those of ``slot`` alone, if it is given).
 
+        A clash of two installed distributions is remembered, and raised where the name is asked for: which of them is
+        meant cannot be guessed, and the rest is not harmed.
+
         Raises:
-            InputError: one is not sound as a class, or another origin has brought the same slot and kind.
+            InputError: one is not sound as a class, or a file brings a slot and kind that another origin brings too.
         """
         for component in components_in(module):
             if slot not in (None, component.slot):
@@ -183,23 +190,30 @@ class Registry:
             entry = Entry(component, origin)
             other = self._entries.setdefault((component.slot, entry.kind), entry)
             if other.component is not component:
-                raise InputError.one(
+                clash = InputError.one(
                     "S110",
                     f"two plugins bring {a(component.slot)} called `{entry.kind}`: {other.origin} and {origin}",
                     help="rename one of them, or uninstall it",
                 )
+                if slot is None or other.component.__module__.startswith(FILE):
+                    raise clash
+                self.clashes.setdefault((component.slot, entry.kind), clash)
+                self.broken.append(Broken(origin, clash.diagnostics[0].message))
 
     def get(self, slot: str, kind: str) -> type[Component]:
         """The component called ``kind`` in ``slot``.
 
         Raises:
             PydanticCustomError: there is none; the message names the closest, what exists, and plugins that failed.
+            InputError: two installed distributions bring it.
         """
         return self.entry(slot, kind).component
 
     def entry(self, slot: str, kind: str) -> Entry:
         """The component called ``kind`` in ``slot``, with its origin; raises as :meth:`get` does."""
         self._load(slot)
+        if clash := self.clashes.get((slot, kind)):
+            raise clash
         if found := self._entries.get((slot, kind)):
             return found
         kinds = self.kinds(slot)
@@ -213,7 +227,7 @@ class Registry:
     def kinds(self, slot: str) -> list[str]:
         """The names in ``slot``, sorted."""
         self._load(slot)
-        return sorted(kind for place, kind in self._entries if place == slot)
+        return sorted(kind for place, kind in self._entries if place == slot and (place, kind) not in self.clashes)
 
     def all(self, slot: str) -> list[type[Component]]:
         """Every component in ``slot``, by name."""
@@ -240,7 +254,7 @@ class Registry:
                 self.add(module, source.origin, slot)
             except InputError as error:
                 if any(each.code == "S110" for each in error.diagnostics):
-                    raise  # a clash concerns two, and which of them is meant cannot be guessed
+                    raise  # a file that the user named is one of the two
                 self.broken.append(Broken(source.origin, error.diagnostics[0].message))
 
 

@@ -16,7 +16,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-plugins = typer.Typer(help="List the components that can be named.", no_args_is_help=True)
+plugins = typer.Typer(help="Components: list them, show one, check them, begin a new one.", no_args_is_help=True)
 app.add_typer(plugins, name="plugins")
 
 File = Annotated[Path, typer.Argument(metavar="X.yaml", help="An experiment file.", show_default=False)]
@@ -180,11 +180,74 @@ def show(
 
 
 @plugins.command("list")
-def plugins_list(plugin: Plugin = None, as_json: AsJson = False) -> None:
-    """Every component: slot, name, origin, what it is; and plugins that could not be used."""
-    from ablate.cli.plugins import list_plugins
+def plugins_list(
+    plugin: Plugin = None,
+    slot: Annotated[str | None, typer.Option(metavar="SLOT", help="Only this slot's.", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Every component, and plugins that could not be used.
 
-    list_plugins(plugin or [], as_json=as_json)
+    Slot, kind, origin, version, status (ok, the default of its slot, neutral: what `off` puts there), description.
+    """
+    from ablate.cli.plugins.listing import list_plugins
+
+    list_plugins(plugin or [], slot=slot, as_json=as_json)
+
+
+@plugins.command("show")
+def plugins_show(
+    name: Annotated[
+        str, typer.Argument(metavar="KIND|SLOT.KIND", help="As rms, norm.rms or norm:rms.", show_default=False)
+    ],
+    plugin: Plugin = None,
+    as_json: AsJson = False,
+) -> None:
+    """One component: what it is, its options, how to name it.
+
+    With its paper, origin, version and source, what it declares, every option's type, default and bounds, and YAML.
+    """
+    from ablate.cli.plugins.showing import show_plugin
+
+    show_plugin(name, plugin or [], as_json=as_json)
+
+
+@plugins.command("check")
+def plugins_check(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME|FILE...", help="Components, slots, distributions or plugin files.", show_default=False
+        ),
+    ],
+    plugin: Plugin = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hold components against the contract of their slot.
+
+    A line for each that passes; for each check that fails what was expected, what was got, file and line. Exits 1 then.
+    """
+    from ablate.cli.plugins.checking import check_plugins
+
+    check_plugins(names, plugin or [], as_json=as_json)
+
+
+@plugins.command("new")
+def plugins_new(
+    slot: Annotated[str, typer.Argument(metavar="SLOT", help="As norm or feed_forward.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="What it is called in YAML: small letters and _.", show_default=False)
+    ],
+    package: Annotated[bool, typer.Option("--package", help="Write a distribution that can be installed.")] = False,
+    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="The folder; made if need be.")] = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Write a component that works, to be changed as you like.
+
+    With a test of its contract and an experiment that uses it. Nothing that is there is overwritten.
+    """
+    from ablate.cli.plugins.starting import start_plugin
+
+    start_plugin(slot, name, into, package=package, as_json=as_json)
 
 
 @app.command()

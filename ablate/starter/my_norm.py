@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
+from ablate.slots import Norm, Site
 from pydantic import Field
 from torch import Tensor, nn
-
-from ablate.slots import Norm, Site
 
 
 class _Max(nn.Module):
@@ -25,7 +24,10 @@ class _Max(nn.Module):
 
 
 class MaxNorm(Norm):
-    """Scale each token so that its largest absolute value is 1, with a learned gain."""
+    """Scale each token so that its largest absolute value is 1, with a learned gain.
+
+    Source: your own.
+    """
 
     kind: Literal["max"] = "max"  # the name in YAML: `norm: max`
     eps: float = Field(1e-5, gt=0)  # an option: `norm: {kind: max, eps: 1e-3}`

@@ -284,4 +284,44 @@ Right:
 
     pip install 'ablate-arch[wandb]'
 """,
+    "S120": """A new component cannot have this name.
+
+The name is what the component is called in YAML and what its file is called: small letters, digits and `_`, beginning
+with a letter. It is refused where its slot has a component of that name, where YAML takes it for something else, and
+where Python has a module of that name, which the new file would hide.
+
+Wrong:
+
+    ablate plugins new norm layer              (which comes with Ablate)
+
+Right:
+
+    ablate plugins new norm my_layer
+""",
+    "S121": """Several components have this name.
+
+A kind is the name of a component in its slot, and other slots may have one of the same name: `none` is in most of them.
+Say the slot too.
+
+Wrong:
+
+    ablate plugins show none
+
+Right:
+
+    ablate plugins show norm.none
+""",
+    "S122": """There is no such slot.
+
+A slot is a named place that takes a component, as `norm` or `feed_forward`. The first column of `ablate plugins list`
+has them all.
+
+Wrong:
+
+    ablate plugins new ffn my_network
+
+Right:
+
+    ablate plugins new feed_forward my_network
+""",
 }

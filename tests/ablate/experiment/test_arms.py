@@ -9,7 +9,10 @@ import pytest
 
 from ablate.experiment import load
 from ablate.experiment.levels import label, shown
+from ablate.registry import Registry
 from tests.ablate.experiment.maker import problems, write
+
+OPTIMIZERS = Registry.installed().kinds("optimizer")
 
 
 def arms(path: Path) -> dict[str, dict[str, Any]]:
@@ -189,14 +192,14 @@ def test_a_path_leads_into_what_a_whole_model_has_by_default(tmp_path: Path) -> 
         ("path: training.clip, levels: [1.0, .nan]", "S103 12:43 `clip` must be a finite number, not nan | None"),
         ("path: training.clip, levels: [1.0, [.inf]]", "S103 12:43 `clip` must be a number, not a list | None"),
         ("path: training.clip, levels: [1.0, {a: -.inf}]", "S103 12:43 `clip` must be a number, not a mapping | None"),
-        ("path: model.kind, levels: [decoder, encoder]",
-         "S102 12:44 no model is called `encoder` | did you mean `decoder`?"),
+        ("path: model.kind, levels: [decoder, decodr]",
+         "S102 12:44 no model is called `decodr` | did you mean `decoder`?"),
         ("path: model.norm.kind, levels: [layer, [rms]]",
          "S103 12:47 a norm is a name or a mapping with `kind` | None"),
         ("path: model.depth, levels: [2, 4097]", "S103 12:39 `depth` must be at most 4,096, not 4097 | None"),
         ("path: model..norm, levels: [layer]",
          "G201 12:14 nothing reads `model..norm` | there is: kind, width, depth, norm, placement, residual, mixer, "
-         "feed_forward, position, output, dropout, layers"),
+         "feed_forward, position, dropout, parallel, scale_embedding, layers, output"),
         ('path: "", levels: [layer]', "G201 12:14 nothing reads ``: a path starts with model, task or training | None"),
         ("path: model.layers.0.norm, levels: [layer]", "G201 12:14 nothing reads `model.layers.0.norm` | None"),
         ("path: model.placement, levels: [psot, sandwich]",
@@ -205,7 +208,7 @@ def test_a_path_leads_into_what_a_whole_model_has_by_default(tmp_path: Path) -> 
          "G208 12:64 the level b of `it` sets `model.norm.eps` twice | None"),
         ("levels: {a: {}, b: {training: {}}}",
          "S104 12:28 `optimizer` is missing in `training` | "
-         "write `optimizer: {kind: adamw, …}`; there is: adamw"),
+         f"write `optimizer: {{kind: adamw, …}}`; there is: {', '.join(OPTIMIZERS)}"),
     ],
 )  # fmt: skip
 def test_levels_that_cannot_be(tmp_path: Path, factor: str, expected: str) -> None:

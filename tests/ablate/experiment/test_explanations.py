@@ -23,7 +23,7 @@ REPORTED = {
 # These are about a file as a whole, or hold a character that the explanation itself may not print.
 YAML = sorted({code for code in EXPLANATIONS if code[0] == "Y"} - {"Y001", "Y002", "Y003", "Y004"} | {"W010"})
 # Their examples are words of the command line, or need records, or the lack of a package.
-COMMANDS = {"S113", "S115", "S116", "S117", "S119", "G218", "W005", "W008", "W009"}
+COMMANDS = {"S113", "S115", "S116", "S117", "S119", "S120", "S121", "S122", "G218", "W005", "W008", "W009"}
 PLUGINS = {"S107", "S108", "S109", "S110", "S112", "S118", "G210"}
 EXPERIMENTS = sorted(
     {code for code in EXPLANATIONS if code[:2] in ("S1", "G2", "W0")} - COMMANDS - PLUGINS - {"W002", "W010"}
@@ -96,7 +96,7 @@ def test_the_examples_of_the_reader_are_what_they_claim_to_be(code: str) -> None
     assert codes_of_yaml(example(code, "Right")) == set()
 
 
-@pytest.mark.parametrize("code", [*EXPERIMENTS, "S302", "S303"])
+@pytest.mark.parametrize("code", [*EXPERIMENTS, "S302", "S303", "S310", "S311", "S313"])
 def test_the_examples_of_experiments_are_what_they_claim_to_be(code: str, tmp_path: Path) -> None:
     assert codes_of_plan(experiment(example(code, "Wrong"), tmp_path)) == {code}
     assert code not in codes_of_plan(experiment(example(code, "Right"), tmp_path))

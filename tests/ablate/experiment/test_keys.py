@@ -8,7 +8,10 @@ import pytest
 
 from ablate.errors import InputError
 from ablate.experiment import load
+from ablate.registry import Registry
 from tests.ablate.experiment.maker import problems, write
+
+TASKS, MODELS, OPTIMIZERS = (Registry.installed().kinds(slot) for slot in ("task", "model", "optimizer"))
 
 
 @pytest.mark.parametrize(
@@ -110,13 +113,13 @@ def test_the_word_of_another_tool_is_no_guess_where_it_means_nothing(tmp_path: P
     ("without", "message", "help"),
     [
         ("task: {kind: text, source: python-docs, context: 16}\n", "`task` is missing",
-         "write `task: {kind: text, …}`; there is: text"),
+         f"write `task: {{kind: text, …}}`; there is: {', '.join(TASKS)}"),
         ("model:\n  kind: decoder\n  width: 16\n  depth: 2\n  mixer: {kind: attention, heads: 2}\n",
-         "`model` is missing", "write `model: {kind: decoder, …}`; there is: decoder"),
+         "`model` is missing", f"write `model: {{kind: decoder, …}}`; there is: {', '.join(MODELS)}"),
         ("optimizer: {kind: adamw, lr: 1e-2}, ", "`optimizer` is missing in `training`",
-         "write `optimizer: {kind: adamw, …}`; there is: adamw"),
+         f"write `optimizer: {{kind: adamw, …}}`; there is: {', '.join(OPTIMIZERS)}"),
         ("training: {optimizer: {kind: adamw, lr: 1e-2}, batch: 4}\n", "`training` is missing",
-         "write `training: {optimizer: {kind: adamw, …}}`"),
+         f"write `training: {{optimizer: {{kind: adamw, …}}}}`"),
         ("objective: {metric: val/loss, smallest_effect: 0.02}\n", "`objective` is missing",
          "write `objective: {smallest_effect: …}`"),
         ("budget: {steps: 20}\n", "`budget` is missing", "write `budget: {steps: …}`"),
