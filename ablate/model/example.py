@@ -9,23 +9,23 @@ from ablate.slots import Batch, Initializer, Interface, Parameter
 
 
 def example(interface: Interface, size: int, generator: torch.Generator | None) -> Batch:
-    """A batch that a task of this interface could give: random tokens, and where there is padding, some of it.
+    """A batch that a task of this interface could train on: random tokens, and where there is padding, some of it.
 
     Without a generator it is on the meta device, where it has a shape and no values.
     """
     inputs: tuple[Tensor, ...]
     if interface.features:
-        tokens = _values((size, interface.context, interface.features), generator)
+        tokens = _values((size, interface.length, interface.features), generator)
     else:
-        tokens = _drawn(interface.vocabulary, (size, interface.context), generator)
+        tokens = _drawn(interface.vocabulary, (size, interface.length), generator)
     if interface.form == "classification":
-        inputs = (tokens, _valid(size, interface.context, generator))
+        inputs = (tokens, _valid(size, interface.length, generator))
         return Batch(inputs, _drawn(interface.classes, (size,), generator))
-    targets = _drawn(interface.vocabulary, (size, interface.context), generator)
+    targets = _drawn(interface.vocabulary, (size, interface.length), generator)
     if interface.form == "language_modelling":
         return Batch((tokens,), targets)
-    source = _drawn(interface.source_vocabulary, (size, interface.source_context), generator)
-    return Batch((source, _valid(size, interface.source_context, generator), tokens), targets)
+    source = _drawn(interface.source_vocabulary, (size, interface.source_length), generator)
+    return Batch((source, _valid(size, interface.source_length, generator), tokens), targets)
 
 
 def _drawn(choices: int, shape: tuple[int, ...], generator: torch.Generator | None) -> Tensor:

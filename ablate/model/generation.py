@@ -35,8 +35,8 @@ def generate(
         seed: keys what is drawn; the global generator is neither read nor moved.
 
     Raises:
-        ValueError: the network cannot write, there is no prompt, its batch is not that of the inputs, or ``most`` is
-            under 1.
+        ValueError: the network cannot write, there is no prompt of tokens, its batch is not that of the inputs, or
+            ``most`` is under 1 or leads over the network's context.
     """
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     begin, decode = getattr(network, "begin", None), getattr(network, "decode", None)
@@ -51,8 +51,16 @@ def generate(
     for tensor in given:
         if len(tensor) != len(prompt):
             raise ValueError(f"`prompt` has {len(prompt)} sequences, and an input has {len(tensor)}")
+    if prompt.is_floating_point() or prompt.is_complex():
+        raise ValueError(f"`prompt` must be whole numbers, and it is {str(prompt.dtype).removeprefix('torch.')}")
+    if not isinstance(decoding, Decoding):
+        raise ValueError(f"`decoding` must be a component such as Greedy(), not {decoding!r}")
     if most < 1:
         raise ValueError(f"`most` must be at least 1, not {most}")
+    context: int | None = getattr(network, "context", None)
+    if context is not None and prompt.shape[1] + most - 1 > context:
+        read = prompt.shape[1] + most - 1
+        raise ValueError(f"{read} tokens would be read, and the context is {context}: take a smaller `most`")
     with _evaluating(network), torch.no_grad():
         return decoding.write(
             network,  # type: ignore[arg-type]  # it was asked for `decode` above

@@ -18,8 +18,9 @@ Pooling = Literal["mean", "max", "first", "last"]
 class LanguageModel(nn.Module):
     """Token ids (B, T) -> logits (B, T, V), each of the token that follows."""
 
-    def __init__(self, stack: Stack, head: nn.Module, *, cached: bool) -> None:
+    def __init__(self, stack: Stack, head: nn.Module, *, cached: bool, context: int | None = None) -> None:
         super().__init__()
+        self.context = context
         self.stack = stack
         self.head = head
         self._cached = cached
@@ -84,8 +85,11 @@ POOLING = {"mean": _mean, "max": _max, "first": _first, "last": _last}
 class EncoderDecoder(nn.Module):
     """A source (B, S) and a target so far (B, T) -> logits (B, T, V), each of the target's next token."""
 
-    def __init__(self, encoder: Stack, decoder: Stack, head: nn.Module, *, cached: bool) -> None:
+    def __init__(
+        self, encoder: Stack, decoder: Stack, head: nn.Module, *, cached: bool, context: int | None = None
+    ) -> None:
         super().__init__()
+        self.context = context
         self.encoder = encoder
         self.decoder = decoder
         self.head = head

@@ -157,4 +157,4 @@ def check_position(position: Position, blocks: Sequence[BlockParts]) -> None:
     """
     mixers = [parts.mixer for parts in blocks if not is_neutral(parts.mixer)]
     if mixers and position.traits().needs_attention and not any(mixer.traits().attends for mixer in mixers):
-        raise ImpossibleError(f"{named(position)} acts in attention, and {named(mixers[0])} has none")
+        raise ImpossibleError(f"{named(position)} acts on queries and keys, and {named(mixers[0])} has none for it")

@@ -41,10 +41,31 @@ class Interface:
     features: int = 0
     """Number of values that a token is, F, where tokens are values and not numbers of a vocabulary; else 0."""
 
+    trained: int = 0
+    """Largest number of tokens in training, where the evaluation has longer ones; 0 where it has not."""
+    trained_source: int = 0
+    """The same of the source's tokens."""
+
+    def __post_init__(self) -> None:
+        """Say in one way that no evaluation is longer."""
+        for trained, context in (("trained", self.context), ("trained_source", self.source_context)):
+            if getattr(self, trained) == context:
+                object.__setattr__(self, trained, 0)
+
+    @property
+    def length(self) -> int:
+        """Largest number of tokens in training."""
+        return self.trained or self.context
+
+    @property
+    def source_length(self) -> int:
+        """Largest number of the source's tokens in training."""
+        return self.trained_source or self.source_context
+
     @property
     def tokens(self) -> int:
-        """The tokens that one sample has at most, its source's among them."""
-        return self.context + self.source_context
+        """The tokens that one sample has at most in training, its source's among them."""
+        return self.length + self.source_length
 
     @property
     def outputs(self) -> int:

@@ -55,8 +55,7 @@ class Job:
     @property
     def stream(self) -> tuple[int | str, ...]:
         """What keys every random stream of the trial."""
-        name = self.setup.training.stream
-        return (self.seed,) if name is None else (self.seed, name)
+        return stream_of(self.setup, self.seed)
 
     @property
     def evaluate_at(self) -> frozenset[int]:
@@ -84,3 +83,9 @@ class Job:
             return self.probes.use
         found = [component() for component in registry.all("probe")]
         return [probe for probe in found if isinstance(probe, Probe) and probe.always]
+
+
+def stream_of(setup: Setup, seed: int) -> tuple[int | str, ...]:
+    """What keys every random stream of an arm's trial."""
+    name = setup.training.stream
+    return (seed,) if name is None else (seed, name)

@@ -232,6 +232,7 @@ def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
     clip = job.setup.training.clip
     clipped = 0 if clip is None else sum(not norm <= clip for norm in history.norms)
     tokens = steps * job.setup.training.batch * data.interface.tokens
+    training = history.seconds - history.evaluating
     return {
         "schema": 1,
         **{name: job.raw[name] for name in ("trial", "arm", "arm_name", "levels", "seed", "components", "data")},
@@ -247,7 +248,7 @@ def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
         },
         "seconds": history.seconds,
         "evaluation_seconds": history.evaluating,
-        "tokens_per_second": tokens / history.seconds if history.seconds else None,
+        "tokens_per_second": tokens / training if training > 0 else None,
         "precision": job.setup.training.precision,
         "threads": job.setup.training.threads,
         "versions": versions(),

@@ -67,7 +67,7 @@ def forbidden(chosen: Combination) -> str | None:
     """Why a combination cannot work, from what its components declare; None where it can."""
     mixer, position = (_declared(slot, chosen[slot]) for slot in ("mixer", "position"))
     if position.traits().needs_attention and not mixer.traits().attends and not is_neutral(mixer):
-        return f"{named(position)} acts in attention, and {named(mixer)} has none"
+        return f"{named(position)} acts on queries and keys, and {named(mixer)} has none for it"
     return None
 
 

@@ -84,7 +84,7 @@ def test_what_is_refused_is_what_needs_attention_beside_a_mixer_that_has_none() 
     assert faults(chosen) == []
     reasons = {reason for each in chosen if (reason := forbidden(each)) is not None}
     assert {
-        f"position `{position}` acts in attention, and mixer `{mixer}` has none"
+        f"position `{position}` acts on queries and keys, and mixer `{mixer}` has none for it"
         for position in ("rotary", "alibi", "relative_bias")
         for mixer in ("convolution", "gru", "lstm", "linear_attention", "mean_pooling")
     } == reasons

@@ -13,13 +13,15 @@ from ablate.experiment.explanations.designs import DESIGNS
 from ablate.experiment.explanations.grid import GRID
 from ablate.experiment.explanations.reading import READING
 from ablate.experiment.explanations.schema import SCHEMA
+from ablate.experiment.explanations.sources import SOURCES
 from ablate.experiment.explanations.study import STUDY
+from ablate.experiment.explanations.tables import TABLES
 from ablate.experiment.explanations.warnings import WARNINGS
 
 FAMILIES: Mapping[str, Mapping[str, str]] = {
     "reading YAML": READING,
     "keys, plugins and the command": SCHEMA,
-    "the task's data": DATA,
+    "the task's data": dict(sorted({**DATA, **TABLES, **SOURCES}.items())),
     "a study's records": STUDY,
     "factors and arms": {**GRID, **DESIGNS},
     "warnings": WARNINGS,

@@ -33,7 +33,7 @@ Right:
     "S303": """The text cannot be read.
 
 The file does not exist, is a folder, or the system refuses to open it. `path` is relative to the experiment's file, not
-to the folder that the command is given in.
+to the folder that the command is given in. All files of a folder are written as `folder/*.txt`.
 
 Wrong:
 
@@ -84,5 +84,103 @@ Right:
 
     units = {"val/loss": "nats"}
     def metrics(self, loss): return {"val/loss": loss}
+""",
+    "S307": """The model cannot write what the task wants to have written.
+
+With a `decoding`, the task has the model write each sequence token by token. For that a model must have the methods
+`begin` and `decode`, and the one in the message has not. Set `decoding` to null, and what is right is judged from the
+likeliest token at each place; or give the model those methods, as the slot's contract says.
+
+Wrong:
+
+    model: {kind: my_model}        (a model without `begin`)
+    task: {kind: copy, decoding: greedy}
+
+Right:
+
+    model: {kind: my_model}
+    task: {kind: copy}
+""",
+    "S310": """No file matches a pattern.
+
+In a `path`, `*` stands for any part of a name, `?` for one character, `[ab]` for one of these, and `**` for any folders
+in between. A pattern that stands for no file is most likely misspelled: nothing would be read for it. Patterns are
+relative to the experiment's file.
+
+Wrong:
+
+    task: {kind: text, path: [my_text.txt, my_texts/*.txt], context: 64}        # there is no folder my_texts
+
+Right:
+
+    task: {kind: text, path: [my_*.txt], context: 64}
+""",
+    "S311": """A file of an installed package cannot be found.
+
+`resource` is the name of a package as it is imported, a colon, and the path of a file inside the package. The package
+must be installed where Ablate runs, and must bring the file; not every package brings the texts of its repository.
+
+Wrong:
+
+    task: {kind: text, resource: "pydoc_data:words.txt", context: 64}
+
+Right:
+
+    task: {kind: text, resource: "pydoc_data:topics.py", context: 64}
+""",
+    "S313": """There are too few documents.
+
+With `documents`, whole documents are kept for validation, one in ten, so that no document is in both parts. With fewer
+than ten there is none to keep. Often `documents` is not what ends each one in this file, and all of it is one document.
+
+Wrong:
+
+    task: {kind: text, path: my_text.txt, context: 64, documents: "<|end|>"}        # it stands nowhere in it
+
+Right:
+
+    task: {kind: text, path: my_text.txt, context: 64}
+""",
+    "S315": """A file changed while it was in use.
+
+A long text is not copied into memory: its file is read where it lies, again and again. Another program wrote to it in
+that time, so what was trained on is neither the old text nor the new. The trial stops. Plan and run the experiment
+again when the file is written.
+
+Wrong:
+
+    ablate run quickstart.yaml        (while another program writes my_text.txt)
+
+Right:
+
+    ablate run quickstart.yaml        (when my_text.txt is written)
+""",
+    "S316": """Tokens cannot be written to the cache.
+
+The tokens of a long text are made once and kept in a folder for caches, which all workers read: that of the system for
+this user, or the one that ABLATE_CACHE names. The folder must allow writing, and have room for one, two or four bytes a
+token. All of it can be deleted at any time.
+
+Wrong:
+
+    ABLATE_CACHE=/read-only ablate run quickstart.yaml
+
+Right:
+
+    ABLATE_CACHE=/scratch/ablate ablate run quickstart.yaml
+""",
+    "S340": """There are too few expressions of nested lists.
+
+No expression comes twice, and none of training is in the evaluation set. With few levels and arguments there are not so
+many; and where all must be long, most that are begun end too early. Those that were found in a fair time are counted in
+the message.
+
+Wrong:
+
+    task: {kind: listops, depth: 2, arguments: 2, examples: 400}        # one operation on two digits
+
+Right:
+
+    task: {kind: listops, depth: 4, arguments: 4, examples: 400}
 """,
 }

@@ -196,4 +196,20 @@ Right:
       placement: {path: model.placement, levels: [pre, post]}
     design: full
 """,
+    "G220": """An arm sees later tokens.
+
+Before anything is trained, the last token of a text is replaced by another, and what the model says at the places
+before it must stay as it was. Where it moves, the model is told the answer that it is trained to give: its loss is low,
+and it cannot write. Mend the component; `ablate plugins check FILE` tells which one it is, and where. One that is meant
+so declares it, and then runs, with a note in the plan and in the report.
+
+Wrong, in a mixer:
+
+    weights = logits.softmax(-1)
+
+Right:
+
+    later = torch.ones_like(logits, dtype=torch.bool).triu(1)
+    weights = logits.masked_fill(later & self.causal, float("-inf")).softmax(-1)
+""",
 }

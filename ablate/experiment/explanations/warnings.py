@@ -257,4 +257,18 @@ Right:
     model: {kind: decoder, norm: {kind: layer, eps: 1e-3}}
     factors: {norm: {path: model.norm, levels: [{kind: layer, eps: 1e-3}, rms]}}
 """,
+    "W015": """A component declares what makes its results doubtful.
+
+Batch norm lets a token see later ones and other sequences while it is trained, and attention that is told not to be
+causal sees later ones always. The arm is run as it is meant, and the report says the same beside its verdict; a good
+loss of it may be a leak.
+
+Wrong, where causal models are meant to be compared:
+
+    factors: {norm: {path: model.norm, levels: [layer, batch]}}
+
+Right:
+
+    factors: {norm: {path: model.norm, levels: [layer, rms]}}
+""",
 }

@@ -54,4 +54,6 @@ class Decoder(Layered, Model):
             p=self.dropout,
             scale_embedding=self.scale_embedding,
         )
-        return LanguageModel(stack, place(self.output, site.child("head"), embed), cached=cached(blocks))
+        return LanguageModel(
+            stack, place(self.output, site.child("head"), embed), cached=cached(blocks), context=at.context
+        )

@@ -81,7 +81,7 @@ class EncoderDecoder(Layered, Model):
         encoder = self._stack(self._encoder_parts(), reading, source)
         decoder = self._stack(blocks, writing, embed)
         head = place(self.output, writing.child("head"), embed)
-        return Network(encoder, decoder, head, cached=cached(blocks))
+        return Network(encoder, decoder, head, cached=cached(blocks), context=at.context)
 
     @property
     def _encoder_depth(self) -> int:
