@@ -127,12 +127,13 @@ class Registry:
                 registry.broken.append(Broken(origin, f"its entry point `{entry.name}` names no slot{meant}"))
         return registry
 
-    def add_file(self, path: Path, shown: str | None = None) -> None:
+    def add_file(self, path: str | Path, shown: str | None = None) -> None:
         """Bring in the components of a single file.
 
         Raises:
             InputError: there is no such file, it fails to import, or it brings no component or a name that is taken.
         """
+        path = Path(path)
         shown = shown or path.name
         try:
             resolved = path.resolve()
@@ -154,9 +155,10 @@ class Registry:
                 spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:
             del sys.modules[name]
-            raise InputError.one(
-                "S107", f"the plugin `{shown}` fails to import: {_told(error)}", help="mend the file; nothing was run"
-            ) from error
+            absent = isinstance(error, ModuleNotFoundError)
+            help = "install what it imports, or mend the file" if absent else "mend the file; nothing was run"
+            message = f"the plugin `{shown}` fails to import: {_told(error)}"
+            raise InputError.one("S107", message, help=help) from error
         self.add(module, shown)
         if not components_in(module):
             raise InputError.one(

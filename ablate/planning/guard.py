@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,12 +20,14 @@ from ablate.model.objective import TrainingLoss
 from ablate.model.parameters import named_parameters
 from ablate.planning.ledger import parameter_count
 from ablate.planning.shape import Shape
-from ablate.slots import Interface, Loss
+from ablate.slots import Batch, Interface, Loss
 
 LARGEST = 100_000_000
 """A model of more parameters than this is not checked: one step of it on the CPU takes too long."""
 SEQUENCES = 2
 PERTURBATION = 0.1
+MOVED = 1e-4
+"""A logit that moves by less than this share of the largest one was rounded otherwise."""
 
 
 class GuardError(Exception):
@@ -47,7 +50,7 @@ def fingerprint(setup: Setup, interface: Interface) -> str:
         parameters = parameter_count(setup, interface)
         if parameters > LARGEST:
             raise GuardError(f"it has {parameters:,} parameters, and at most {LARGEST:,} are checked")
-        return _fingerprint(Shape(setup.model, interface))
+        return _looked_at(Shape(setup.model, interface)).fingerprint
     except GuardError:
         raise
     except Exception as error:  # whatever a component's code raises
@@ -55,8 +58,21 @@ def fingerprint(setup: Setup, interface: Interface) -> str:
         raise GuardError(f"it cannot run on the CPU: {said}") from error
 
 
+def sees_ahead(setup: Setup, interface: Interface) -> bool:
+    """Whether a later token moves what the arm's model says at an earlier place, in training or in evaluation.
+
+    For a model whose :func:`fingerprint` was taken. A model that classifies whole sequences sees all of them anyway.
+    """
+    return _looked_at(Shape(setup.model, interface)).ahead
+
+
+class _Look(NamedTuple):
+    fingerprint: str
+    ahead: bool
+
+
 @cache
-def _fingerprint(shape: Shape) -> str:
+def _looked_at(shape: Shape) -> _Look:
     network = shape.on_cpu().train()
     _perturb(network)
     set_dropout(network, ("guard",), 0)
@@ -66,13 +82,27 @@ def _fingerprint(shape: Shape) -> str:
         loss.backward()
         with torch.no_grad():
             evaluated = network.eval()(*batch.inputs)
+    ahead = shape.interface.form != "classification" and _moves(network, batch, logits.detach(), evaluated)
     computed = {"logits": logits, "evaluated": evaluated} | _gradients(network)
     found = hashlib.sha256()
     for name, tensor in sorted(computed.items()):
         if not bool(tensor.isfinite().all()):
             raise GuardError("its logits or gradients are not finite")
         found.update(name.encode() + b"\0" + _content(tensor))
-    return found.hexdigest()[:16]
+    return _Look(found.hexdigest()[:16], ahead)
+
+
+def _moves(network: nn.Module, batch: Batch, trained: Tensor, evaluated: Tensor) -> bool:
+    """Whether another last token moves the logits of the places before it."""
+    *beside, tokens = batch.inputs
+    changed = tokens.clone()
+    changed[:, -1] = (changed[:, -1] + 1) % trained.shape[-1]
+    for training, before in ((True, trained), (False, evaluated)):
+        with _repeatable(), torch.set_grad_enabled(training):  # some kernels round otherwise without gradients
+            after = network.train(training)(*beside, changed).detach()
+        if bool(((after - before)[:, :-1].abs() > MOVED * before.abs().amax()).any()):
+            return True
+    return False
 
 
 class _LogLikelihood(Loss):

@@ -16,7 +16,7 @@ from ablate.experiment.identity import canonical, digest, text
 from ablate.experiment.reading import Place
 from ablate.experiment.settings import Setup
 from ablate.planning.device import resolve_precision
-from ablate.planning.guard import GuardError, fingerprint
+from ablate.planning.guard import GuardError, fingerprint, sees_ahead
 from ablate.planning.ledger import Ledger, ledger
 from ablate.planning.matching import Candidate, UnmatchedError, check, match
 from ablate.planning.provenance import components_of, notes_of
@@ -234,6 +234,13 @@ def _guard(experiment: Experiment, found: Resolved, on_arm: Callable[[], None]) 
             if resolved is baseline:
                 return
             continue
+        if sees_ahead(candidate.setup, data.interface) and candidate.setup.model.traits().causal:
+            yield experiment.document.diagnose(
+                "G220",
+                f"`{resolved.arm.name}` sees later tokens, which it would not have when it writes",
+                _source(resolved.arm),
+                help="mend the component (`ablate plugins check` shows it), or declare it: `Traits(causal=False)`",
+            )
         same = prints.setdefault(models[model], resolved)
         if same is resolved:
             continue

@@ -10,6 +10,9 @@ from ablate.experiment import Experiment
 from ablate.experiment.identity import digest
 from ablate.records.layout import StudyFolder, read_json
 
+SHOWN = 4
+"""So many arms are named in a warning."""
+
 
 def warnings_of(experiment: Experiment, plan: Mapping[str, Any]) -> Iterator[Diagnostic]:
     """Few seeds, arms that fell together, arms that are impossible, arms that are judged on other data."""
@@ -32,7 +35,19 @@ def warnings_of(experiment: Experiment, plan: Mapping[str, Any]) -> Iterator[Dia
         if item["rule"] is None:
             words = f"`{item['name']}` is excluded: {item['why']}"
             yield document.diagnose("W003", words, ("factors",), key=True)
+    yield from _declared(experiment, plan)
     yield from _other_data(experiment, plan)
+
+
+def _declared(experiment: Experiment, plan: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    """What components declare of themselves that makes a comparison doubtful."""
+    holders: dict[str, list[str]] = {}
+    for arm in plan["arms"]:
+        for note in arm["notes"]:
+            holders.setdefault(note, []).append(f"`{arm['name']}`")
+    for note, names in holders.items():
+        words = f"{', '.join(names[:SHOWN])}{' and others' if len(names) > SHOWN else ''}: {note}"
+        yield experiment.document.diagnose("W015", words, ("factors",), key=True)
 
 
 def hidden_results(experiment: Experiment, plan: Mapping[str, Any], study: StudyFolder) -> Iterator[Diagnostic]:

@@ -216,9 +216,9 @@ def _sealed(folder: TrialFolder, plan: Mapping[str, Any]) -> dict[str, Any]:
         "reason": f"{reason['rule']} at step {reason['step']}" if reason else "",
         "rule": reason.get("rule", ""),
         "bad_step": reason.get("step"),
+        **{key: _number(value) for key, value in (record.get("facts") or {}).items()},
         **{key: record.get(key) for key in known},
         **values,
-        **{key: _number(value) for key, value in (record.get("facts") or {}).items()},
     }
 
 

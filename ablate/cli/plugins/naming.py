@@ -30,6 +30,9 @@ def component_called(name: str, registry: Registry) -> Entry:
     Raises:
         InputError: there is none, several slots have one, or two distributions bring it.
     """
+    if name.endswith(".py"):
+        help = f"give the component's name, and the file by `--plugin {name}`"
+        raise InputError.one("S102", f"no component is called `{name}`", help=help)
     slot, separator, kind = _parted(name)
     if separator:
         return _in_slot(slot_called(slot), kind, registry)

@@ -56,18 +56,24 @@ def _check_form(name: str) -> None:
         )
     if keyword.iskeyword(name) or written(name) != name:
         language = "Python" if keyword.iskeyword(name) else "YAML"
-        raise InputError.one("S120", f"`{name}` means something else in {language}", help=f"as my_{name}")
+        raise InputError.one(
+            "S120", f"`{name}` means something else in {language}", help=f"give another name, as my_{name}"
+        )
 
 
 def _check_free(slot: str, name: str, module: str) -> None:
     registry = Registry.installed()
     if name in registry.kinds(slot):
         origin = registry.entry(slot, name).origin
-        raise InputError.one("S120", f"the {slot} `{name}` is there already: {origin}", help=f"as my_{name}")
+        raise InputError.one(
+            "S120", f"the {slot} `{name}` is there already: {origin}", help=f"give another name, as my_{name}"
+        )
     if (slot, name) in registry.clashes:
         raise registry.clashes[slot, name]
     if importlib.util.find_spec(module):
-        raise InputError.one("S120", f"Python has a module `{module}`, which this would hide", help=f"as my_{name}")
+        raise InputError.one(
+            "S120", f"Python has a module `{module}`, which this would hide", help=f"give another name, as my_{name}"
+        )
 
 
 def _single(slot: str, name: str, into: Path) -> dict[Path, str]:

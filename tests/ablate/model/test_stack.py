@@ -149,7 +149,7 @@ def test_the_norm_is_that_of_the_block() -> None:
 def test_a_position_that_acts_in_attention_needs_some(position: str) -> None:
     for kind, task in (("decoder", LANGUAGE), ("encoder", LABELS)):
         with pytest.raises(
-            ImpossibleError, match=f"^position `{position}` acts in attention, and mixer `gru` has none$"
+            ImpossibleError, match=f"^position `{position}` acts on queries and keys, and mixer `gru` has none for it$"
         ):
             network(model(kind=kind, mixer="gru", position=position), task)
         one = [{"range": [0, 1], "mixer": "attention"}]

@@ -120,7 +120,7 @@ def test_a_position_that_acts_in_attention_is_excluded_beside_mixers_that_have_n
     }
     plan = ablate.plan(experiment(tmp_path, DECODER | {"depth": 1}, factors=factors, design="full"))
     assert excluded(plan) == {
-        f"position={position}, mixer={mixer}": f"position `{position}` acts in attention, and mixer `{mixer}` has none"
+        f"position={position}, mixer={mixer}": f"position `{position}` acts on queries and keys, and mixer `{mixer}` has none for it"
         for position in ACTS_IN_ATTENTION
         for mixer in ("convolution", "gru")
     }
@@ -151,8 +151,8 @@ def test_one_block_with_attention_is_enough_for_a_position_that_acts_there(tmp_p
     plan = ablate.plan(experiment(tmp_path, model, factors={"hybrid": {"levels": levels}}))
     assert [arm["name"] for arm in plan.arms] == ["baseline", "hybrid=attention below convolution"]
     assert excluded(plan) == {
-        "hybrid=gru below convolution": "position `rotary` acts in attention, and mixer `gru` has none",
-        "hybrid=convolution below none": "position `rotary` acts in attention, and mixer `convolution` has none",
+        "hybrid=gru below convolution": "position `rotary` acts on queries and keys, and mixer `gru` has none for it",
+        "hybrid=convolution below none": "position `rotary` acts on queries and keys, and mixer `convolution` has none for it",
     }
 
 
@@ -169,7 +169,7 @@ def test_a_stack_with_attention_is_enough_in_a_model_of_two(tmp_path: Path) -> N
         experiment(tmp_path, TRANSLATOR | {"position": "rotary"}, COPY, factors={"stacks": {"levels": levels}})
     )
     assert [arm["name"] for arm in plan.arms] == ["baseline", "stacks=gru in the encoder"]
-    why = "position `rotary` acts in attention, and mixer `gru` has none"
+    why = "position `rotary` acts on queries and keys, and mixer `gru` has none for it"
     assert excluded(plan) == {"stacks=gru in both": why}
 
 
@@ -227,7 +227,7 @@ def test_only_a_mixer_that_can_read_another_sequence_may_cross(tmp_path: Path) -
         (
             DECODER | {"mixer": "convolution", "position": "rotary"},
             TEXT,
-            "position `rotary` acts in attention, and mixer `convolution` has none",
+            "position `rotary` acts on queries and keys, and mixer `convolution` has none for it",
         ),
         (TRANSLATOR | {"cross": "gru"}, COPY, "mixer `gru` cannot read another sequence"),
     ],
@@ -255,7 +255,7 @@ def test_a_users_component_is_held_to_what_it_declares_like_any_other(tmp_path: 
         experiment(tmp_path, DECODER | {"depth": 1}, factors=factors, design="full", plugins=["mine.py"])
     )
     assert excluded(plan) == {
-        f"position={position}, mixer={mixer}": f"position `{position}` acts in attention, and mixer `{mixer}` has none"
+        f"position={position}, mixer={mixer}": f"position `{position}` acts on queries and keys, and mixer `{mixer}` has none for it"
         for position in ("slanted", "alibi")
         for mixer in ("shift", "convolution")
     }
