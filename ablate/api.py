@@ -16,12 +16,14 @@ from ablate.experiment.layering import read_layered
 from ablate.records.layout import StudyFolder
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from ablate.analysis.results import Results
     from ablate.planning import Plan
     from ablate.sweep.events import Event, Outcome
     from ablate.sweep.preview import Preview
 
-__all__ = ["Experiment", "dry_run", "find_study", "load", "plan", "report", "results", "run", "sweep_plan"]
+__all__ = ["Experiment", "dry_run", "find_study", "load", "network", "plan", "report", "results", "run", "sweep_plan"]
 
 RUNS = Path("runs")
 """Where studies lie unless something else is said: one folder an experiment, in the current folder."""
@@ -64,6 +66,34 @@ def plan(
     workers = executor.places(made.data["device"], made.data["threads"])
     cost = price(made.data, workers, measured)
     return replace(made, price=cost, warnings=(*made.warnings, *price_warnings(loaded, made.data, cost)))
+
+
+def network(what: Plan | Experiment | str | Path, arm: str = "baseline", *, seed: int = 0) -> nn.Module:
+    """An arm's network on the CPU, with the initial values that a trial of this seed begins with.
+
+    Args:
+        what: a plan, or what :func:`plan` takes.
+        arm: the arm's name, as the plan has it.
+        seed: the seed of the trial.
+
+    Raises:
+        InputError: there is no such arm, or the experiment cannot be planned.
+    """
+    from ablate.experiment.settings import Setup
+    from ablate.model.parameters import build, root_site
+    from ablate.planning import Plan
+    from ablate.training.job import stream_of
+
+    made = what if isinstance(what, Plan) else plan(what)
+    named = {name: each for each in made.arms for name in (each["name"], *each["aliases"])}
+    if arm not in named:
+        there = ", ".join(f"`{each['name']}`" for each in made.arms)
+        raise InputError.one("S402", f"the plan has no arm `{arm}`", help=f"there is: {there}")
+    experiment = made.experiment
+    setup = Setup.model_validate(named[arm]["config"], context={"registry": experiment.registry})
+    interface = setup.task.load(str(experiment.folder)).interface
+    stream = stream_of(setup, seed)
+    return build(setup.model, root_site(interface), stream=stream, initializer=setup.training.initializer)
 
 
 def _plan(experiment: Experiment, runs: str | Path, on_arm: Callable[[int, int], None]) -> Plan:
