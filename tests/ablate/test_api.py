@@ -16,7 +16,7 @@ from tests.study_maker import make_study
 
 
 def test_the_public_names_are_these() -> None:
-    assert dir(ablate) == ["Experiment", "load", "plan", "report", "results", "run"]
+    assert dir(ablate) == ["Experiment", "load", "network", "plan", "report", "results", "run"]
     with pytest.raises(AttributeError, match="module 'ablate' has no attribute 'nonsense'"):
         ablate.nonsense  # noqa: B018
 
@@ -42,6 +42,26 @@ def test_from_a_file_to_a_report(tmp_path: Path) -> None:
     assert report == tmp_path / "out/report.html"
     assert ablate.report(path, runs=tmp_path / "runs") == tmp_path / "runs/small/report.html"
     assert ablate.results(tmp_path / "runs/small").counts() == results.counts()
+
+
+def test_the_network_of_an_arm_is_as_its_trial_begins(tmp_path: Path) -> None:
+    import torch
+
+    from ablate.model.generation import generate
+    from ablate_plugins.decoding import Greedy
+
+    made = ablate.plan(write(tmp_path))
+    one, same, other = (ablate.network(made, "placement=post", seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(one.state_dict()["stack.embed.weight"], same.state_dict()["stack.embed.weight"])
+    assert not torch.equal(one.state_dict()["stack.embed.weight"], other.state_dict()["stack.embed.weight"])
+    prompt = torch.tensor([[3, 4]])
+    assert generate(one, (), prompt=prompt, decoding=Greedy(), most=5).tokens.shape == (1, 5)
+    with pytest.raises(ValueError, match=r"^18 tokens would be read, and the context is 16: take a smaller `most`$"):
+        generate(one, (), prompt=prompt, decoding=Greedy(), most=17)
+    with pytest.raises(ValueError, match=r"^`prompt` must be whole numbers, and it is float32$"):
+        generate(one, (), prompt=prompt.float(), decoding=Greedy(), most=5)
+    with pytest.raises(InputError, match="the plan has no arm `pots`"):
+        ablate.network(made, "pots")
 
 
 def test_a_notebook_without_a_main_guard_can_run(tmp_path: Path) -> None:

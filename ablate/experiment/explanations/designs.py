@@ -203,13 +203,30 @@ before it must stay as it was. Where it moves, the model is told the answer that
 and it cannot write. Mend the component; `ablate plugins check FILE` tells which one it is, and where. One that is meant
 so declares it, and then runs, with a note in the plan and in the report.
 
-Wrong, in a mixer:
+Wrong:
 
-    weights = logits.softmax(-1)
+    class Centre(nn.Module):
+        def forward(self, x):
+            return x - x.mean(dim=1, keepdim=True)
+
+    class Centred(Norm):
+        "Take the mean of the sequence away."
+        kind: Literal["centred"] = "centred"
+
+        def build(self, at: Site) -> nn.Module:
+            return Centre()
 
 Right:
 
-    later = torch.ones_like(logits, dtype=torch.bool).triu(1)
-    weights = logits.masked_fill(later & self.causal, float("-inf")).softmax(-1)
+    class Centre(nn.Module):
+        def forward(self, x):
+            return x - x.mean(dim=-1, keepdim=True)
+
+    class Centred(Norm):
+        "Take the mean of the token away."
+        kind: Literal["centred"] = "centred"
+
+        def build(self, at: Site) -> nn.Module:
+            return Centre()
 """,
 }

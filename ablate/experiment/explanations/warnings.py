@@ -263,7 +263,7 @@ Batch norm lets a token see later ones and other sequences while it is trained, 
 causal sees later ones always. The arm is run as it is meant, and the report says the same beside its verdict; a good
 loss of it may be a leak.
 
-Wrong, where causal models are meant to be compared:
+Wrong:
 
     factors: {norm: {path: model.norm, levels: [layer, batch]}}
 
