@@ -69,31 +69,15 @@ def plan(
 
 
 def network(what: Plan | Experiment | str | Path, arm: str = "baseline", *, seed: int = 0) -> nn.Module:
-    """An arm's network on the CPU, with the initial values that a trial of this seed begins with.
-
-    Args:
-        what: a plan, or what :func:`plan` takes.
-        arm: the arm's name, as the plan has it.
-        seed: the seed of the trial.
+    """The network of an arm of a plan, on the CPU, with the initial values that a trial of this seed begins with.
 
     Raises:
         InputError: there is no such arm, or the experiment cannot be planned.
     """
-    from ablate.experiment.settings import Setup
-    from ablate.model.parameters import build, root_site
     from ablate.planning import Plan
-    from ablate.training.job import stream_of
+    from ablate.planning.network import network_of
 
-    made = what if isinstance(what, Plan) else plan(what)
-    named = {name: each for each in made.arms for name in (each["name"], *each["aliases"])}
-    if arm not in named:
-        there = ", ".join(f"`{each['name']}`" for each in made.arms)
-        raise InputError.one("S402", f"the plan has no arm `{arm}`", help=f"there is: {there}")
-    experiment = made.experiment
-    setup = Setup.model_validate(named[arm]["config"], context={"registry": experiment.registry})
-    interface = setup.task.load(str(experiment.folder)).interface
-    stream = stream_of(setup, seed)
-    return build(setup.model, root_site(interface), stream=stream, initializer=setup.training.initializer)
+    return network_of(what if isinstance(what, Plan) else plan(what), arm, seed)
 
 
 def _plan(experiment: Experiment, runs: str | Path, on_arm: Callable[[int, int], None]) -> Plan:

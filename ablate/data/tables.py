@@ -188,10 +188,10 @@ def _members(line: str, number: int, columns: Sequence[str], shown: str) -> list
 
 
 def cells_of(row: Mapping[str, Any], columns: Sequence[str], place: str, shown: str) -> list[str]:
-    """The wanted cells of a row of JSON's values, as text; nothing is an empty one.
+    """The wanted cells of a row of JSON's values, as text.
 
     Raises:
-        InputError: it lacks one, or one is no text, number, true, false or null; names the place in ``shown``.
+        InputError: it lacks one, or one is empty, null, or no text, number, true or false; says where.
     """
     where = f"{place} of `{shown}`"
     cells = []
@@ -205,7 +205,10 @@ def cells_of(row: Mapping[str, Any], columns: Sequence[str], place: str, shown: 
         value = row[name]
         if value is not None and not isinstance(value, str | int | float):
             _refuse("S327", f"{where} has {_sort(value)} in `{name}`, and text is wanted", "give a text or a number")
-        cells.append(value if isinstance(value, str) else "" if value is None else json.dumps(value))
+        cell = value if isinstance(value, str) else "" if value is None else json.dumps(value)
+        if not cell or cell.isspace():
+            _empty_cell(place, name, shown)
+        cells.append(cell)
     return cells
 
 

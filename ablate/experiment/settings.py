@@ -49,6 +49,12 @@ class Setup(Options):
     """How it is trained."""
 
 
+def stream_of(setup: Setup, seed: int) -> tuple[int | str, ...]:
+    """What keys every random stream of an arm's trial."""
+    name = setup.training.stream
+    return (seed,) if name is None else (seed, name)
+
+
 class Objective(Options):
     """What arms are compared by: the final step's value on the fixed evaluation set."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ablate.errors import InputError
-from ablate.experiment.settings import Diverged, Probes, Setup
+from ablate.experiment.settings import Diverged, Probes, Setup, stream_of
 from ablate.records.layout import TrialFolder, read_json
 from ablate.registry import Registry
 from ablate.slots import Data, Logger, Probe
@@ -83,9 +83,3 @@ class Job:
             return self.probes.use
         found = [component() for component in registry.all("probe")]
         return [probe for probe in found if isinstance(probe, Probe) and probe.always]
-
-
-def stream_of(setup: Setup, seed: int) -> tuple[int | str, ...]:
-    """What keys every random stream of an arm's trial."""
-    name = setup.training.stream
-    return (seed,) if name is None else (seed, name)

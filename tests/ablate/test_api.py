@@ -60,7 +60,7 @@ def test_the_network_of_an_arm_is_as_its_trial_begins(tmp_path: Path) -> None:
         generate(one, (), prompt=prompt, decoding=Greedy(), most=17)
     with pytest.raises(ValueError, match=r"^`prompt` must be whole numbers, and it is float32$"):
         generate(one, (), prompt=prompt.float(), decoding=Greedy(), most=5)
-    with pytest.raises(InputError, match="the plan has no arm `pots`"):
+    with pytest.raises(InputError, match="the experiment has no arm `pots`"):
         ablate.network(made, "pots")
 
 

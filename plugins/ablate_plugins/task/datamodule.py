@@ -92,7 +92,7 @@ class DataModule(Task):
     limit: int = Field(100_000, ge=1)
     """Samples that are read of each loader, at most; what comes after them is left."""
     context: int | None = Field(None, ge=1)
-    """Tokens that a sequence has at most, where the data have fewer; null for as many as they have."""
+    """Tokens that there is room for; null for as many as the longest sample has."""
     vocabulary: int | None = Field(None, ge=1)
     """Number of tokens; null for one more than the largest in the data."""
     source_context: int | None = Field(None, ge=1)

@@ -22,6 +22,7 @@ from ablate.slots import SLOTS
 from ablate.testing import check
 from tests.ablate.cli.conftest import Command
 
+ANOTHER = "  = help: give another name, as my"
 BIN = Path(sys.executable).parent
 OF_A_MODEL = ["model", "norm", "placement", "residual", "mixer", "scale", "feed_forward", "position", "output"]
 
@@ -162,9 +163,9 @@ def test_a_package(ablate: Command, tmp_path: Path) -> None:
         ("norm", "my__norm", "error[S120]: `my__norm` is no name for a component"),
         ("norm", "../mine", "error[S120]: `../mine` is no name for a component"),
         ("norm", "n" * 61, f"error[S120]: `{'n' * 61}` is no name for a component"),
-        ("norm", "lambda", "error[S120]: `lambda` means something else in Python\n  = help: give another name, as my_lambda"),
+        ("norm", "lambda", f"error[S120]: `lambda` means something else in Python\n{ANOTHER}_lambda"),
         ("norm", "off", "error[S120]: `off` means something else in YAML\n  = help: give another name, as my_off"),
-        ("norm", "random", "error[S120]: Python has a module `random`, which this would hide\n  = help: give another name, as my_random"),
+        ("norm", "random", f"error[S120]: Python has a module `random`, which this would hide\n{ANOTHER}_random"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_a_name(ablate: Command, tmp_path: Path, slot: str, name: str, words: str) -> None:

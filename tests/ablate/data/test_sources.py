@@ -365,7 +365,7 @@ def test_a_plan_tells_the_row_and_where_the_task_stands(tmp_path: Path) -> None:
     first, place, *_, last = str(caught.value).splitlines()
     words = "integer division or modulo by zero"
     assert first == f"error[S354]: `[7]` of `python:my_data:Rows`, its row 8, raises ZeroDivisionError: {words}"
-    assert place.endswith("small.yaml:4:1") and last.endswith("= help: mend the code; nothing was run")
+    assert place.endswith("small.yaml:5:3") and last.endswith("= help: mend the code; nothing was run")
 
 
 def test_changed_rows_change_the_task_and_one_spelling_does_not(tmp_path: Path) -> None:

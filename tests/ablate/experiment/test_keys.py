@@ -119,7 +119,7 @@ def test_the_word_of_another_tool_is_no_guess_where_it_means_nothing(tmp_path: P
         ("optimizer: {kind: adamw, lr: 1e-2}, ", "`optimizer` is missing in `training`",
          f"write `optimizer: {{kind: adamw, …}}`; there is: {', '.join(OPTIMIZERS)}"),
         ("training: {optimizer: {kind: adamw, lr: 1e-2}, batch: 4}\n", "`training` is missing",
-         f"write `training: {{optimizer: {{kind: adamw, …}}}}`"),
+         "write `training: {optimizer: {kind: adamw, …}}`"),
         ("objective: {metric: val/loss, smallest_effect: 0.02}\n", "`objective` is missing",
          "write `objective: {smallest_effect: …}`"),
         ("budget: {steps: 20}\n", "`budget` is missing", "write `budget: {steps: …}`"),

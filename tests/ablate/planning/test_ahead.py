@@ -56,7 +56,8 @@ def test_an_arm_that_sees_later_tokens_is_refused(tmp_path: Path, task: dict[str
     (found,) = caught.value.diagnostics
     assert (found.code, found.message, found.help) == (
         "G220",
-        f"`mixer=next(in_training={str(in_training).lower()})` sees later tokens, which it would not have when it writes",
+        f"`mixer=next(in_training={'true' if in_training else 'false'})` sees later tokens, "
+        "which it would not have when it writes",
         "mend the component (`ablate plugins check` shows it), or declare it: `Traits(causal=False)`",
     )
 

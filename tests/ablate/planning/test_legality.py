@@ -109,6 +109,11 @@ def excluded(plan: Plan) -> dict[str, str]:
     return {each["name"]: each["why"] for each in plan.data["excluded"]}
 
 
+def why(position: str, mixer: str) -> str:
+    """The reason that the two cannot stand together."""
+    return f"position `{position}` acts on queries and keys, and mixer `{mixer}` has none for it"
+
+
 def factor(path: str, *levels: Any) -> dict[str, Any]:
     return {"path": path, "levels": list(levels)}
 
@@ -120,7 +125,7 @@ def test_a_position_that_acts_in_attention_is_excluded_beside_mixers_that_have_n
     }
     plan = ablate.plan(experiment(tmp_path, DECODER | {"depth": 1}, factors=factors, design="full"))
     assert excluded(plan) == {
-        f"position={position}, mixer={mixer}": f"position `{position}` acts on queries and keys, and mixer `{mixer}` has none for it"
+        f"position={position}, mixer={mixer}": why(position, mixer)
         for position in ACTS_IN_ATTENTION
         for mixer in ("convolution", "gru")
     }
@@ -151,8 +156,8 @@ def test_one_block_with_attention_is_enough_for_a_position_that_acts_there(tmp_p
     plan = ablate.plan(experiment(tmp_path, model, factors={"hybrid": {"levels": levels}}))
     assert [arm["name"] for arm in plan.arms] == ["baseline", "hybrid=attention below convolution"]
     assert excluded(plan) == {
-        "hybrid=gru below convolution": "position `rotary` acts on queries and keys, and mixer `gru` has none for it",
-        "hybrid=convolution below none": "position `rotary` acts on queries and keys, and mixer `convolution` has none for it",
+        "hybrid=gru below convolution": why("rotary", "gru"),
+        "hybrid=convolution below none": why("rotary", "convolution"),
     }
 
 
@@ -169,8 +174,7 @@ def test_a_stack_with_attention_is_enough_in_a_model_of_two(tmp_path: Path) -> N
         experiment(tmp_path, TRANSLATOR | {"position": "rotary"}, COPY, factors={"stacks": {"levels": levels}})
     )
     assert [arm["name"] for arm in plan.arms] == ["baseline", "stacks=gru in the encoder"]
-    why = "position `rotary` acts on queries and keys, and mixer `gru` has none for it"
-    assert excluded(plan) == {"stacks=gru in both": why}
+    assert excluded(plan) == {"stacks=gru in both": why("rotary", "gru")}
 
 
 def test_what_a_component_refuses_to_build_is_excluded_with_its_words(tmp_path: Path) -> None:
@@ -255,7 +259,7 @@ def test_a_users_component_is_held_to_what_it_declares_like_any_other(tmp_path: 
         experiment(tmp_path, DECODER | {"depth": 1}, factors=factors, design="full", plugins=["mine.py"])
     )
     assert excluded(plan) == {
-        f"position={position}, mixer={mixer}": f"position `{position}` acts on queries and keys, and mixer `{mixer}` has none for it"
+        f"position={position}, mixer={mixer}": why(position, mixer)
         for position in ("slanted", "alibi")
         for mixer in ("shift", "convolution")
     }

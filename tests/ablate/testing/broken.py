@@ -223,7 +223,8 @@ BROKEN: dict[tuple[str, str], str] = {
         "", build="\n    def build(self, at):\n        raise ImpossibleError('no width is right')\n"
     ),
     ("scale", "shape"): HEAD
-    + "class Inner(nn.Module):\n    def forward(self, q, k, start, valid):\n        return (q[0] if len(q) == 1 else q), k\n"
+    + "class Inner(nn.Module):\n    def forward(self, q, k, start, valid):\n"
+    + "        return (q[0] if len(q) == 1 else q), k\n"
     + CLASS.format(base="Scale", body="    def build(self, at):\n        return Inner()\n"),
     ("feed_forward", "autocast"): module(
         "FeedForward",
