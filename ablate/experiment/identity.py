@@ -9,7 +9,8 @@ from enum import Enum
 from functools import cache, partial
 from typing import Any
 
-from ablate.slots import Component, Options
+from ablate.errors import InputError
+from ablate.slots import Component, Options, named
 
 
 def canonical(value: Any, *, as_written: bool = False) -> Any:
@@ -23,7 +24,7 @@ def canonical(value: Any, *, as_written: bool = False) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, Component) and not as_written:
-        value = value.effective()
+        value = _effective(value)
     if isinstance(value, Options):
         kept = {}
         for name in type(value).model_fields:
@@ -41,6 +42,23 @@ def canonical(value: Any, *, as_written: bool = False) -> Any:
     if isinstance(value, Set):
         return sorted(map(inner, value), key=text)
     return value.value if isinstance(value, Enum) else value
+
+
+def _effective(component: Component) -> Component:
+    """What a component says of its dead options, held to its contract here: identities rest on it."""
+    try:
+        found: Any = component.effective()
+    except (Exception, SystemExit) as error:  # whatever a component's code raises; its author can mend it
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError.one("G210", f"`effective` of {named(component)} fails: {said}", help=_OF_EFFECTIVE) from error
+    if type(found) is not type(component):
+        gave = f"gives {type(found).__name__}, and no {type(component).__name__}"
+        raise InputError.one("G210", f"`effective` of {named(component)} {gave}", help=_OF_EFFECTIVE)
+    checked: Component = found
+    return checked
+
+
+_OF_EFFECTIVE = "it gives the same component, with options that have no effect at their defaults"
 
 
 def spelled(value: Any) -> Any:

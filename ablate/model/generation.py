@@ -42,7 +42,7 @@ def generate(
     begin, decode = getattr(network, "begin", None), getattr(network, "decode", None)
     if not (callable(begin) and callable(decode)):
         raise ValueError("this network cannot write texts: it has no `begin` and `decode`")
-    if prompt is None:
+    if not isinstance(prompt, Tensor):
         raise ValueError("a `prompt` is needed: tokens (B, t) that the texts go on from")
     if prompt.ndim != 2:
         raise ValueError(f"`prompt` must be tokens (B, t), and its shape is {tuple(prompt.shape)}")
@@ -51,7 +51,7 @@ def generate(
     for tensor in given:
         if len(tensor) != len(prompt):
             raise ValueError(f"`prompt` has {len(prompt)} sequences, and an input has {len(tensor)}")
-    if prompt.is_floating_point() or prompt.is_complex():
+    if prompt.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"`prompt` must be whole numbers, and it is {str(prompt.dtype).removeprefix('torch.')}")
     if not isinstance(decoding, Decoding):
         raise ValueError(f"`decoding` must be a component such as Greedy(), not {decoding!r}")

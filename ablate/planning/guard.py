@@ -53,7 +53,7 @@ def fingerprint(setup: Setup, interface: Interface) -> str:
         return _looked_at(Shape(setup.model, interface)).fingerprint
     except GuardError:
         raise
-    except Exception as error:  # whatever a component's code raises
+    except (Exception, SystemExit) as error:  # whatever a component's code raises
         said = f"{type(error).__name__}: {error}".splitlines()[0]
         raise GuardError(f"it cannot run on the CPU: {said}") from error
 
@@ -80,8 +80,8 @@ def _looked_at(shape: Shape) -> _Look:
     with _repeatable():
         logits, loss = TrainingLoss(network, _LogLikelihood())(batch)
         loss.backward()
-        with torch.no_grad():
-            evaluated = network.eval()(*batch.inputs)
+    with _repeatable(), torch.no_grad():
+        evaluated = network.eval()(*batch.inputs)
     ahead = shape.interface.form != "classification" and _moves(network, batch, logits.detach(), evaluated)
     computed = {"logits": logits, "evaluated": evaluated} | _gradients(network)
     found = hashlib.sha256()

@@ -121,6 +121,7 @@ class _Resolving:
             _check_form(candidate)
             candidate = self._matched(candidate, arm)
             counted = ledger(candidate.setup, candidate.data.interface)
+            return ResolvedArm(arm, candidate, self._entry(arm, candidate, counted))
         except ImpossibleError as error:
             if arm.name == BASELINE:
                 words = f"the baseline cannot be built: {error}"
@@ -129,9 +130,8 @@ class _Resolving:
             return None
         except (InputError, UnmatchedError):
             raise
-        except Exception as error:  # whatever a component's code raises; it is its author who can mend it
+        except (Exception, SystemExit) as error:  # whatever a component's code raises; its author can mend it
             raise InputError([_broken(arm, error, self._experiment)]) from error
-        return ResolvedArm(arm, candidate, self._entry(arm, candidate, counted))
 
     def _candidate(self, setup: Setup) -> Candidate:
         precision = resolve_precision(setup.training.precision, self._device)  # it is part of a trial's identity
@@ -269,7 +269,7 @@ def _source(arm: Arm) -> Place:
     return changed[0].source if changed else ("model",)
 
 
-def _broken(arm: Arm, error: Exception, experiment: Experiment) -> Diagnostic:
+def _broken(arm: Arm, error: BaseException, experiment: Experiment) -> Diagnostic:
     """A component's code fails: which arm, what it says, and the line of the plugin where it does."""
     said = f"{type(error).__name__}: {error}".splitlines()[0]
     frames = traceback.extract_tb(error.__traceback__)

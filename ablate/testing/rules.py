@@ -64,11 +64,11 @@ class Check:
         """Run the check; an exception of the component's is what was got."""
         kept = not isinstance(self.subject, Case) or self.rule.declared(self.subject)
         expected = self.rule.expected if kept else self.rule.otherwise
-        error: Exception | None = None
+        error: BaseException | None = None
         try:
             with _one_thread():
                 got = self.rule.run(self.subject)
-        except Exception as raised:
+        except (Exception, SystemExit) as raised:
             got, error = told(raised), raised
         file, line = place(self.component, error)
         return Finding(self.name, title(self.component), got is None, expected, got or expected, file, line)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +51,8 @@ def check_plugins(names: list[str], plugins: list[Path], *, as_json: bool) -> No
 def _findings(entry: Entry, registry: Registry) -> list[Finding]:
     from ablate.testing import check
 
-    return check(entry.component, registry)
+    with redirect_stdout(sys.stderr):  # what a component prints: stdout is for results
+        return check(entry.component, registry)
 
 
 def _meant(name: str, registry: Registry) -> tuple[list[Entry], list[Broken]]:
