@@ -114,7 +114,7 @@ class Attention(Mixer):
     """Number of key and value heads, each shared by as many query heads; null for one a head."""
     key_width: int | None = Field(None, ge=1)
     """Width of each head's queries and keys, d_k; null for that of its values, width / heads."""
-    soft_cap: float | None = Field(None, ge=1e-3, le=1e6)
+    soft_cap: float | None = Field(None, ge=1e-3, le=1e9)
     """Largest size of a logit, c in c·tanh(logit / c); takes the explicit path. Null for no cap."""
 
     @model_validator(mode="after")
