@@ -192,4 +192,4 @@ def test_options_that_components_share_may_stand_in_a_class_of_their_own(tmp_pat
     (tmp_path / "mine.py").write_text(NORM.format(kind="x").replace("class Mine(Norm):", shared))
     registry = Registry.installed()
     registry.add_file(tmp_path / "mine.py")
-    assert registry.kinds("norm") == ["layer", "none", "rms", "x"]
+    assert registry.kinds("norm") == sorted([*Registry.installed().kinds("norm"), "x"])

@@ -79,7 +79,13 @@ def expressions(batch: Batch) -> list[tuple[list[int], int]]:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(3, 6), st.integers(3, 6), st.integers(10, 30), st.integers(0, 20), st.integers(0, 10**6))
+@given(
+    st.integers(3, 6),
+    st.integers(3, 6),
+    st.integers(10, 30),
+    st.just(0) | st.integers(6, 20),
+    st.integers(0, 10**6),
+)
 def test_values_are_right_and_expressions_as_large_as_they_may_be(
     depth: int, arguments: int, length: int, longer: int, seed: int
 ) -> None:
