@@ -101,7 +101,7 @@ def judge(
     if decoding is None:
         texts = logits.argmax(-1).where(counted, END)
     else:
-        texts = _written(decoding, network, batch.inputs, most)
+        texts = written(decoding, network, batch.inputs, most)
     edits = edit_distance(texts, right, END)
     exact, lengths = edits == 0, batch.inputs[1].sum(1)
     groups = (lengths <= edges[0], (lengths > edges[0]) & (lengths <= edges[1]), lengths > edges[1])
@@ -158,8 +158,12 @@ def _lengths(texts: Tensor, end: int) -> Tensor:
     return (texts == end).cumsum(1).eq(0).sum(1)
 
 
-def _written(decoding: Decoding, network: Any, inputs: tuple[Tensor, ...], most: int) -> Tensor:
-    """What the model writes for a source: (B, L)."""
+def written(decoding: Decoding, network: Any, inputs: tuple[Tensor, ...], most: int) -> Tensor:
+    """What a model writes for its sources: (B, L) of at most so many tokens.
+
+    Raises:
+        InputError: the model cannot decode.
+    """
     if not hasattr(network, "begin"):
         raise InputError.one(
             "S307",

@@ -6,20 +6,18 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Literal, Self
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from ablate.errors import InputError
+from ablate.data.transduction import BEGIN, END, PAD, SYMBOLS, written
 from ablate.model.keys import generator as keyed
-from ablate.model.scoring import tally
 from ablate.slots import IGNORED, Batch, Data, Decoding, Interface, Task
+from ablate_plugins.task.drawn import JudgedAsWhole
 
-PAD, BEGIN, END, SYMBOLS = 0, 1, 2, 3
-"""Tokens: padding, the beginning and the end of a target, and the first symbol."""
 FORMAT = 1
 """Raised when the same options give other data."""
 
@@ -67,7 +65,7 @@ class _Copies:
         return [Batch(tuple(inputs), targets) for *inputs, targets in parts]
 
 
-class Copy(Task):
+class Copy(JudgedAsWhole, Task):
     """Write a sequence of random symbols again, or backwards.
 
     Training draws from all sequences, those of the evaluation set among them: with few symbols and a short length it
@@ -91,8 +89,6 @@ class Copy(Task):
     """How sequences are written for `val/exact`; null for taking the likeliest token at each place, given the right
     ones before it."""
 
-    units: ClassVar[Mapping[str, str]] = {"val/loss": "nats/token", "val/accuracy": "share", "val/exact": "share"}
-
     @model_validator(mode="after")
     def _lengths_in_order(self) -> Self:
         if self.shortest is not None and self.shortest > self.length:
@@ -113,34 +109,11 @@ class Copy(Task):
         Raises:
             InputError: sequences are to be written by a model that cannot decode.
         """
-        logits, targets = network(*batch.inputs), batch.targets
+        sums = super().tally(network, batch)
         if self.decoding is None:
-            right = (logits.argmax(-1) == targets) | (targets == IGNORED)
-        else:
-            written = _written(self.decoding, network, batch.inputs, targets.shape[1])
-            right = written == targets.where(targets != IGNORED, END)
-        sums = tally(logits, targets)
-        return {**sums, "exact": right.all(-1).sum(), "sequences": targets.new_tensor(len(targets))}
-
-    def metrics(self, totals: Mapping[str, float]) -> Mapping[str, float]:
-        """Loss and accuracy by token, given the right tokens before it; `exact` by sequence, all of it being right."""
-        return {
-            "val/loss": totals["nats"] / totals["count"],
-            "val/accuracy": totals["correct"] / totals["count"],
-            "val/exact": totals["exact"] / totals["sequences"],
-        }
-
-
-def _written(decoding: Decoding, network: Any, inputs: tuple[Tensor, ...], most: int) -> Tensor:
-    """What the model writes for a source: (B, most), filled up with the end."""
-    if not hasattr(network, "begin"):
-        raise InputError.one(
-            "S307",
-            f"the task writes by `{getattr(decoding, 'kind', '?')}`, and the model cannot decode",
-            help="leave the task's `decoding` out, or take a model that has `begin` and `decode`",
-        )
-    source, valid, so_far = inputs
-    stream = keyed("copy", "decoding")
-    cache = network.begin(source, valid)
-    written = decoding.write(network, cache, so_far[:, :1], most=most, end=END, generator=stream).tokens
-    return pad(written, (0, most - written.shape[1]), value=END)
+            return sums
+        most = batch.targets.shape[1]
+        text = written(self.decoding, network, batch.inputs, most)
+        text = pad(text, (0, most - text.shape[1]), value=END)
+        right = text == batch.targets.where(batch.targets != IGNORED, END)
+        return {**sums, "exact": right.all(-1).sum()}

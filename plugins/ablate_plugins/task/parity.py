@@ -10,11 +10,10 @@ from typing import ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
-from torch import Tensor, nn
 
 from ablate.model.keys import generator as keyed
-from ablate.model.scoring import tally
 from ablate.slots import Batch, Data, Interface, Task
+from ablate_plugins.task.drawn import Judged
 
 PAD, ZERO, ONE = 0, 1, 2
 """Tokens: padding, a zero and a one."""
@@ -51,7 +50,7 @@ class _Bits:
         return [Batch(tuple(inputs), targets) for *inputs, targets in parts]
 
 
-class Parity(Task):
+class Parity(Judged, Task):
     """Say whether the number of ones in a sequence is even.
 
     Every token decides, so nothing short of reading them all beats a guess. Training draws from all sequences, those
@@ -82,11 +81,3 @@ class Parity(Task):
     def load(self, folder: str) -> Data:
         """Make the evaluation set; nothing is read."""
         return _Bits(self)
-
-    def tally(self, network: nn.Module, batch: Batch) -> Mapping[str, Tensor]:
-        """Sums over sequences."""
-        return tally(network(*batch.inputs), batch.targets)
-
-    def metrics(self, totals: Mapping[str, float]) -> Mapping[str, float]:
-        """Mean cross-entropy, and the share of sequences with the right label."""
-        return {"val/loss": totals["nats"] / totals["count"], "val/accuracy": totals["correct"] / totals["count"]}

@@ -227,5 +227,5 @@ def test_a_model_that_cannot_write_is_one_clear_error() -> None:
         task.tally(_Says(torch.zeros(3, 5, 8)), batch)
     assert str(caught.value) == (
         "error[S307]: the task writes by `reads`, and the model cannot decode\n"
-        "  = help: leave the task's `decoding` out, or take a model that has `begin` and `decode`"
+        "  = help: set the task's `decoding` to null, or take a model that has `begin` and `decode`"
     )
