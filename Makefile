@@ -41,7 +41,7 @@ format: install
 	$(BIN)/ruff format .
 
 gallery: install
-	for name in quickstart factorial digits copying mqar positions; do \
+	for name in quickstart factorial digits copying mqar positions seq2seq_baselines; do \
 	  $(BIN)/ablate run experiments/$$name.yaml && \
 	  $(BIN)/ablate report experiments/$$name.yaml --out reports/$$name || exit 1; \
 	done

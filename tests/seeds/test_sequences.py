@@ -8,10 +8,11 @@ import pytest
 import torch
 from torch.nn.functional import pad
 
+from ablate.data.transduction import BEGIN, END
 from ablate.model.generation import generate
 from ablate_plugins.decoding import Beam, Greedy
 from ablate_plugins.task import Text
-from ablate_plugins.task.copying import BEGIN, END, Copy
+from ablate_plugins.task.copying import Copy
 from tests.seeds.training import judged, model, right, trained
 
 
