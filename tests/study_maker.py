@@ -142,7 +142,7 @@ def make_study(
         holes: arms that are excluded instead, by name, each with the reason.
         fraction: what the plan says of a fraction; default that of :func:`_fraction`.
         own: what an arm has of its own, by name: ``steps``, ``matched``, ``activations``, ``data``, ``units``,
-            ``notes``, and ``task``, whose options are merged into its configuration.
+            ``notes``, and ``task`` and ``model``, whose options are merged into its configuration.
         missing: metrics that a complete trial's record has no value of.
         plugins: the plan's ``plugins``.
         together: combinations that resolve to the same arm as another, by their names: they are no arms of their own.
@@ -314,8 +314,9 @@ def _joining(arms: list[dict[str, Any]], together: Mapping[str, str]) -> list[di
 
 
 def _owning(arm: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    rest = {key: value for key, value in own.items() if key != "task"}
-    config = arm["config"] | {"task": arm["config"]["task"] | own.get("task", {})}
+    parts = ("task", "model")
+    rest = {key: value for key, value in own.items() if key not in parts}
+    config = arm["config"] | {part: arm["config"][part] | own.get(part, {}) for part in parts}
     return arm | rest | {"config": config}
 
 

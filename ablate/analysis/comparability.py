@@ -70,8 +70,13 @@ def sizes_matched(plan: Mapping[str, Any], parameters: float, flops: float) -> s
 
 
 def part_not_matched(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
-    """The part of the model whose parameters differ most, as ``+50% in feed_forward``; "" where none is known to."""
+    """The part of the model whose parameters differ most, as ``+50% in feed_forward``; "" where none is known to.
+
+    Models of two kinds have other parts, or the same name for another thing.
+    """
     base = next(each for each in plan["arms"] if each["id"] == plan["baseline"])
+    if arm["config"]["model"].get("kind") != base["config"]["model"].get("kind"):
+        return ""
     ours, theirs = (each["parameters"].get("parts") or {} for each in (arm, base))
     changes = {part: ours.get(part, 0) - size for part, size in theirs.items() if size}
     changed = max(changes, key=lambda part: abs(changes[part]), default="")

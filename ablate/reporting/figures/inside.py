@@ -16,8 +16,6 @@ from ablate.reporting.palette import GROUND, INK
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
 
-LOGIT_GUIDE = 1e4
-"""Attention logits beyond this were seen to precede divergence (Wortsman 2023)."""
 QUIET = 0.01
 """A share whose every value is under this is next to nothing, and not drawn."""
 SHARES = (

