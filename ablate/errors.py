@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 # An excerpt wider than this is cut around its carets: a plan or a JSON file may hold its all in one line.
 _WIDEST = 120
@@ -107,9 +107,13 @@ class InputError(AblateError):
         return type(self), (self.diagnostics,)
 
     @classmethod
-    def one(cls, code: str, message: str, *, file: str | None = None, help: str | None = None) -> InputError:
+    def one(cls, code: str, message: str, *, file: str | None = None, help: str | None = None) -> Self:
         """An input error of a single diagnostic that has no place inside a file."""
         return cls([Diagnostic(code, message, file=file, help=help)])
+
+
+class StaleError(InputError):
+    """What a plan was made from is no longer there as it was, so none of its trials can run."""
 
 
 class RefusedError(AblateError):

@@ -182,7 +182,7 @@ class _View:
                 lines = [f"{who}: its worker ended ({event.cause}); it goes on in a new attempt"]
             case Stopping():
                 second = "; a second signal ends at once" if event.signal else ""
-                why = event.signal or (event.exhausted and event.exhausted.used_up)
+                why = event.signal or (event.exhausted.used_up if event.exhausted else "no trial can run any more")
                 lines = [f"{why}: running trials write a checkpoint{second}"]
             case _:
                 lines = []

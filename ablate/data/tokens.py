@@ -18,7 +18,7 @@ from ablate.data.caching import cached_array, cached_value, in_parts, stamp
 from ablate.data.cutting import Runs, blocks, documents, sections
 from ablate.data.reading import Piece, decoded
 from ablate.data.tokenizers import BytePairs, Characters, points, sizes_of_bytes, smallest
-from ablate.errors import InputError
+from ablate.errors import InputError, StaleError
 
 LARGE = 1 << 24
 """Bytes from which on a text is never held in memory, and what was found of a file is kept."""
@@ -83,9 +83,9 @@ class Mapped:
         self._stamp = now
 
 
-def changed(pieces: Sequence[Piece]) -> InputError:
+def changed(pieces: Sequence[Piece]) -> StaleError:
     """The error of a file that is written to while it is in use."""
-    return InputError.one(
+    return StaleError.one(
         "S315",
         f"{name_of(pieces)} changed while it was in use",
         help="run again when no program writes to it: trials of one study need one text",

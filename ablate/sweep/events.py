@@ -142,12 +142,14 @@ class WorkerLost:
 
 @dataclass(frozen=True)
 class Stopping:
-    """A signal came, or the budget is used up: running trials write a checkpoint, and then the sweep ends."""
+    """A signal came, the budget is used up or no trial can run: those under way write a checkpoint, and that is all."""
 
     signal: str | None
     """The signal's name."""
     exhausted: Use | None = None
     """The limit that is reached."""
+    stale: str | None = None
+    """What the plan was made from and is no longer there as it was."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ablate.errors import AblateError
 from ablate.records.layout import AttemptFolder, StudyFolder, read_json
 from ablate.records.sealing import seal
 from ablate.records.steps import furthest_step, noted_step
@@ -86,6 +87,8 @@ class Loop:
         self._stop = stop
         self._budget = budget
         self._exhausted: Use | None = None
+        self._stale: str | None = None
+        """Why no trial can run any more."""
         self._planned = {label.trial: label for label in self._configs.labels()}
         self._waiting: deque[Label] = deque()
         self._held = 0
@@ -107,7 +110,7 @@ class Loop:
         """Start the chosen trials that are missing, at most ``limit``, and see each to its end.
 
         Raises:
-            AblateError: the disk takes nothing more, or nothing can run.
+            AblateError: the disk takes nothing more, nothing can run, or what the plan was made from has changed.
             Interrupted: a signal came.
         """
         reconcile = self._look(retry, limit, chosen)
@@ -135,6 +138,8 @@ class Loop:
         self._emit(SweepEnded(outcome, interrupted))
         if interrupted:
             raise Interrupted(f"stopped by {self._stop.signal}; the same command goes on from here")
+        if self._stale:
+            raise AblateError(self._stale)
         return outcome
 
     # --- what there is to do ---
@@ -182,7 +187,7 @@ class Loop:
     @property
     def _stopping(self) -> bool:
         """Whether no further trial is to be started."""
-        return bool(self._stop.signal or self._exhausted)
+        return bool(self._stop.signal or self._exhausted or self._stale)
 
     def _loop(self) -> None:
         deadline = float("inf")
@@ -193,7 +198,7 @@ class Loop:
             if self._stopping and not stopped:
                 stopped, deadline = True, time.monotonic() + PATIENCE
                 if self._stop.signal or self._running:
-                    self._emit(Stopping(self._stop.signal, self._exhausted))
+                    self._emit(Stopping(self._stop.signal, self._exhausted, self._stale))
                 self._pool.stop()
             if time.monotonic() > deadline:
                 return
@@ -260,7 +265,9 @@ class Loop:
             self._failed(running, report.error or "")
         elif report.end == "timed_out":
             self._failed(running, how_it_ended(running.attempt)[1], "timed_out")
-        elif self._stopping:
+        elif self._stopping or report.end == "stale":
+            if report.end == "stale":
+                self._stale = report.error
             self._waiting.appendleft(running.label)
             self._entries.append(_waits(folder.id))
         else:

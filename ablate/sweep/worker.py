@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ablate.errors import StaleError
 from ablate.records.layout import AttemptFolder, TrialFolder
 from ablate.records.sealing import seal
 from ablate.registry import Registry
@@ -94,6 +95,9 @@ class Worker:
                 with alone_in(folder):
                     end = self._train(job, folder)
                 return Ended(job.trial, end)
+            except StaleError as error:  # no fault of this trial's: it waits
+                sys.stderr.write(f"{error}\n")
+                return Ended(job.trial, "stale", str(error))
             except BaseException as error:  # SystemExit too: whatever ends a trial must not end the sweep
                 traceback.print_exc()
                 text = one_line(error)

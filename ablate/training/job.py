@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ablate.errors import InputError
+from ablate.errors import InputError, StaleError
 from ablate.experiment.settings import Diverged, Probes, Setup, stream_of
 from ablate.records.layout import TrialFolder, read_json
 from ablate.registry import Registry
@@ -66,14 +66,17 @@ class Job:
         """The task's data.
 
         Raises:
-            InputError: they cannot be read, or are not those that the plan was made with.
+            StaleError: they can no longer be read, or are not those that the plan was made with.
         """
-        data = self.setup.task.load(self.raw["folder"])
+        try:
+            data = self.setup.task.load(self.raw["folder"])
+        except InputError as error:  # the plan has read them
+            raise StaleError(error.diagnostics) from error
         if data.digest != self.raw["data"]["hash"]:
-            raise InputError.one(
+            raise StaleError.one(
                 "S305",
                 "the task's data have changed since the plan was made",
-                help="bring the old data back, or give the experiment a new name",
+                help="bring the old data back and run the same command; or give the experiment a new name",
             )
         return data
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import ablate
-from ablate.errors import InputError, RefusedError
-from ablate.sweep.events import TrialEnded
+from ablate.errors import AblateError, InputError, RefusedError
+from ablate.sweep.events import Event, TrialEnded
 from tests.ablate.experiment.maker import write
 from tests.study_maker import make_study
 
@@ -74,6 +74,38 @@ def test_a_notebook_without_a_main_guard_can_run(tmp_path: Path) -> None:
 def test_results_of_nothing_are_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no study in"):
         ablate.results(write(tmp_path), runs=tmp_path / "runs")
+
+
+def test_data_that_change_stop_the_sweep_once_and_fail_no_trial(tmp_path: Path) -> None:
+    text = tmp_path / "mine.txt"
+    text.write_text("to be or not to be\n" * 60)
+    task = "task: {kind: text, path: mine.txt, context: 16}"
+    path = write(
+        tmp_path,
+        ("task: {kind: text, source: python-docs, context: 16}", task),
+        ("seeds: 6", "seeds: 3"),
+        ("steps: 20", "steps: 4"),
+    )
+    events: list[object] = []
+
+    def change_after_the_first(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, TrialEnded):
+            text.write_text("that is the question\n" * 60)
+
+    runs = tmp_path / "runs"
+    with pytest.raises(AblateError) as stopped:
+        ablate.run(path, runs=runs, parallel=1, on_event=change_after_the_first)
+    assert str(stopped.value) == (
+        "error[S305]: the task's data have changed since the plan was made\n"
+        "  = help: bring the old data back and run the same command; or give the experiment a new name"
+    )
+    ended = [event for event in events if isinstance(event, TrialEnded)]
+    assert {event.end for event in ended} == {"complete"}
+    with pytest.raises(RefusedError, match="data: the task's data changed"):
+        ablate.run(path, runs=runs, parallel=1)
+    text.write_text("to be or not to be\n" * 60)
+    assert ablate.run(path, runs=runs, parallel=1).counts()["complete"] == 9
 
 
 def test_a_budget_that_is_used_up_is_an_error_and_no_half_of_the_results(tmp_path: Path) -> None:

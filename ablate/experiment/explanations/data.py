@@ -58,8 +58,9 @@ Right:
 """,
     "S305": """The data have changed since the plan was made.
 
-What a trial is trained on is part of its identity. Trials of one study on two texts could not be compared, so the trial
-stops. Plan and run the experiment again: on the new data every trial is a new one.
+What a trial is trained on is part of its identity. Trials of one study on two texts could not be compared, so the sweep
+stops: what runs writes a checkpoint, and no trial has failed. With the old data back, the same command goes on. On the
+new data every trial is a new one: give the experiment another name, or let `--extend` keep the old results on disk.
 
 Wrong:
 
@@ -144,8 +145,8 @@ Right:
     "S315": """A file changed while it was in use.
 
 A long text is not copied into memory: its file is read where it lies, again and again. Another program wrote to it in
-that time, so what was trained on is neither the old text nor the new. The trial stops. Plan and run the experiment
-again when the file is written.
+that time, so what was trained on is neither the old text nor the new. The sweep stops, and no trial has failed. Run
+the experiment again when the file is written.
 
 Wrong:
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ablate.errors import StaleError
 from ablate.records.layout import TrialFolder, read_json
 from ablate.records.sealing import replacing, seal
 from ablate.records.steps import note_step
@@ -87,6 +88,8 @@ def final(seed: int, steps: int) -> float:
 
 
 def _misbehave(does: dict[str, Any]) -> None:
+    if "is_stale" in does:
+        raise StaleError.one("S305", does["is_stale"], help="bring it back")
     if "raises" in does:
         raise RuntimeError(does["raises"])
     if "exits" in does:

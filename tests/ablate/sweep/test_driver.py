@@ -21,6 +21,7 @@ from ablate.sweep.events import (
     Event,
     Interrupted,
     Reconciled,
+    Stopping,
     SweepEnded,
     SweepStarted,
     TrialEnded,
@@ -67,6 +68,21 @@ def test_never_more_trials_at_once_than_slots_and_workers_are_kept(study: StudyF
         elif isinstance(event, TrialEnded):
             busy.remove(event.slot)
     assert len({pid for folder in study.trials() for _, _, pid in attempts(folder)}) == 2
+
+
+def test_what_no_trial_can_do_without_stops_the_sweep_with_one_message(study: StudyFolder) -> None:
+    plan = make_plan([{"is_stale": "the data are gone"}, {"seconds": 0.05, "checkpoint": 1}, {}], seeds=3)
+    events: list[Event] = []
+    with pytest.raises(AblateError, match=r"^error\[S305\]: the data are gone"):
+        sweep(study, plan, Local(parallel=2), on_event=events.append, trainer=STUB)
+    [stopping] = [event for event in events if isinstance(event, Stopping)]
+    assert stopping.stale == "error[S305]: the data are gone\n  = help: bring it back"
+    assert [event.end for event in events if isinstance(event, TrialEnded) if event.end != "complete"] == []
+    assert {entry.state for entry in entries(study)} <= {TrialState.WAITING, TrialState.COMPLETE}
+    for arm in plan["arms"]:
+        arm["config"]["model"].pop("is_stale", None)
+    Run(study, plan)
+    assert_exactly_once(study, plan)
 
 
 def test_the_same_call_again_runs_nothing(study: StudyFolder) -> None:
