@@ -101,6 +101,7 @@ def run(
     only: str | Sequence[str] | Mapping[str, Any] = (),
     seeds: str | Iterable[int] | None = None,
     extend: bool = False,
+    storage: str | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Results:
     """Run the trials that have no result yet; what is sealed is never run again.
@@ -115,6 +116,7 @@ def run(
             ``"baseline"``. The others wait.
         seeds: start only trials of these seeds, as ``[0, 3]`` or ``"0-2"``, which is 0, 1 and 2. The others wait.
         extend: run a changed plan though it leaves out results that the study has; they stay on disk.
+        storage: a database's URL for the Optuna study, in place of what the experiment says.
         on_event: told everything that happens (:mod:`ablate.sweep.events`), in this thread.
 
     Raises:
@@ -134,6 +136,7 @@ def run(
         only=only,
         seeds=seeds,
         extend=extend,
+        storage=storage,
         on_event=on_event,
     )
     if outcome.exhausted:
@@ -151,6 +154,7 @@ def sweep_plan(
     only: str | Sequence[str] | Mapping[str, Any] = (),
     seeds: str | Iterable[int] | None = None,
     extend: bool = False,
+    storage: str | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
     on_arm: Callable[[int, int], None] = lambda done, arms: None,
     on_plan: Callable[[Plan], None] = lambda plan: None,
@@ -182,6 +186,7 @@ def sweep_plan(
             seeds=seeds,
             extend=extend,
             began=began,
+            storage=experiment.settings.storage if storage is None else storage,
         )
     return study, made, outcome
 

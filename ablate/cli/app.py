@@ -110,6 +110,12 @@ def run(
     extend: Annotated[
         bool, typer.Option("--extend", help="Take a changed plan that leaves results out; they stay on disk.")
     ] = False,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="A database for the Optuna study: postgresql+psycopg://...", show_default=False
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and run nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -131,7 +137,7 @@ def run(
     if dry_run:
         verb.preview_experiment(file, runs, plugin or [], **which, as_json=as_json)
     else:
-        verb.run_experiment(file, runs, plugin or [], parallel=parallel, **which, as_json=as_json)
+        verb.run_experiment(file, runs, plugin or [], parallel=parallel, storage=storage, **which, as_json=as_json)
 
 
 @app.command()

@@ -21,6 +21,7 @@ from ablate.sweep.events import (
     Counts,
     Event,
     Failure,
+    IndexBehind,
     Outcome,
     Reconciled,
     Stopping,
@@ -175,6 +176,8 @@ class _View:
             case Reconciled():
                 where = f"trial {event.trial}" if event.trial else "the study"
                 lines = [f"put right: {where}: {event.difference}"]
+            case IndexBehind():
+                lines = [event.text]
             case TrialEnded() if every or event.end != "complete":
                 lines = self._end(event)
             case WorkerLost(again=True):

@@ -41,6 +41,7 @@ def run_experiment(
     only: list[str],
     seeds: str | None,
     extend: bool,
+    storage: str | None,
     as_json: bool,
 ) -> None:
     """Run an experiment with progress on stderr; exit 1 if trials failed, 3 by the budget, 130 if interrupted."""
@@ -56,6 +57,7 @@ def run_experiment(
                 only=only,
                 seeds=seeds,
                 extend=extend,
+                storage=storage,
                 on_event=progress,
                 on_arm=planning,
                 on_plan=lambda plan: print_warnings(plan.warnings),

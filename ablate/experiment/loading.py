@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from ablate.experiment.reading import Document, Place, parse
 from ablate.experiment.schema import Settings, seed_list
 from ablate.experiment.yaml.writing import dump
 from ablate.registry import Registry, closest
+
+_PASSWORD = re.compile(r"://[^/@:]*:(.*)@|[?&](?:password|passwd|sslpassword)=([^&]*)")
+_VARIABLE = re.compile(r"\$\{\w+\}")
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,7 @@ def validate(
     except ValidationError as error:
         raise InputError([*document.warnings, *diagnose(error, document, registry)]) from error
     experiment = Experiment(document, folder, settings, registry, tuple(sets), tuple(map(str, plugins)))
+    _check_storage(experiment)
     _check_metrics(experiment)
     for arm in experiment.grid.arms:  # an arm that is no valid setup is an error of the file
         _check_task(experiment, arm)
@@ -180,6 +185,15 @@ def _unwritten(value: Any, name: str = "") -> str:
             within = f"{name}.{key}" if name else str(key)
             return _unwritten(item, within) if isinstance(item, Mapping | list) and item else f"`{within}`: {error}"
     return f"`{name}` cannot be written as YAML" if name else "these values cannot be written as YAML"
+
+
+def _check_storage(experiment: Experiment) -> None:
+    """A password in the file would be in every copy of it, and in the report; nor is its line shown."""
+    storage = experiment.settings.storage or ""
+    if any(_VARIABLE.sub("", "".join(found)) for found in _PASSWORD.findall(storage)):
+        words = "`storage` has a password in it, which every copy of the experiment would have"
+        help = "name a variable of the environment: `postgresql+psycopg://USER:${PASSWORD}@HOST/DATABASE`"
+        raise InputError([replace(experiment.document.diagnose("S406", words, ("storage",), help=help), source=None)])
 
 
 def _check_metrics(experiment: Experiment) -> None:

@@ -121,6 +121,9 @@ class Settings(Options):
     """Predictions, which the report holds against the intervals."""
     executor: Executor = Field(default_factory=lambda: Executor.default, validate_default=True)
     """What runs the trials."""
+    storage: str | None = None
+    """A database for the Optuna study, as `postgresql+psycopg://USER:${PASSWORD}@HOST/DATABASE`; variables of the
+    environment stand as `${NAME}`. By default it is a file in the study's folder."""
 
     @property
     def design_name(self) -> str:

@@ -104,6 +104,11 @@ class StudyFolder:
         return self.path / "study.db"
 
     @property
+    def owner(self) -> Path:
+        """An identity of this folder, by which a database knows whose a study in it is."""
+        return self.path / "study.id"
+
+    @property
     def lock(self) -> Path:
         """Held by the one driver that runs this study."""
         return self.path / "lock"

@@ -14,11 +14,15 @@ from ablate.sweep.budget import Budget
 from ablate.sweep.changes import check_changes
 from ablate.sweep.choosing import Only, Seeds, choose, retried
 from ablate.sweep.disk import telling
+from ablate.sweep.embedded import Embedded
 from ablate.sweep.events import Event, Outcome
+from ablate.sweep.filesystem import check_file_system
 from ablate.sweep.lock import driving
 from ablate.sweep.loop import Loop
 from ablate.sweep.preparing import write_plan
+from ablate.sweep.shared import Shared
 from ablate.sweep.signals import stopping
+from ablate.sweep.storage import Storage
 
 
 def sweep(
@@ -36,6 +40,7 @@ def sweep(
     source: str | None = None,
     trainer: str = TRAINER,
     began: float | None = None,
+    storage: str | None = None,
 ) -> Outcome:
     """Run what is missing of a plan: every trial that has no sealed result and has not failed or timed out.
 
@@ -55,10 +60,12 @@ def sweep(
         source: the experiment's file as the user wrote it, to be kept beside the plan.
         trainer: what trains a trial, as ``module:function``.
         began: when the call began that ``budget.wall`` limits, by :func:`time.monotonic`; by default now.
+        storage: the URL of the database that has the Optuna study; by default it is a file in the study's folder.
 
     Raises:
-        InputError: ``retry``, ``only`` or ``seeds`` name what is not there (S115).
-        RefusedError: another process runs this study, or the plan has changed and leaves results out.
+        InputError: ``retry``, ``only`` or ``seeds`` name what is not there (S115); ``storage`` cannot be used (S406).
+        RefusedError: another process runs this study, the plan has changed and leaves results out, the folder's disk
+            has no locks or links, or the database's study of this name is another folder's.
         AblateError: the disk takes nothing more.
         Interrupted: a signal came; the same call goes on.
     """
@@ -66,9 +73,11 @@ def sweep(
     retry, chosen = retried(retry), choose(plan, only, seeds)
     with contextlib.ExitStack() as stack:
         stack.enter_context(telling(study, plan))
+        check_file_system(study)
         stack.enter_context(driving(study))
         if not extend:
             check_changes(study, plan)
+        kept = open_storage(study, plan, storage)
         write_plan(study, plan, source)
         stop = stack.enter_context(stopping())
         if isinstance(executor, Executor):
@@ -83,5 +92,14 @@ def sweep(
             trainer=trainer,
         )
         budget = Budget(study, plan, began)
-        run = Loop(study, plan, executor, job=job, emit=on_event, stop=stop, budget=budget)
+        run = Loop(study, plan, executor, job=job, emit=on_event, stop=stop, budget=budget, storage=kept)
         return run(retry, limit, chosen)
+
+
+def open_storage(study: StudyFolder, plan: Mapping[str, Any], url: str | None) -> Storage:
+    """Where the study's index is kept; a database is tried first, since a URL is easily wrong."""
+    if url is None:
+        return Embedded(study.storage)
+    shared = Shared(study, url)
+    shared.check(plan["name"], "minimize" if plan["objective"]["goal"] == "min" else "maximize")
+    return shared

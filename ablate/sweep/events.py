@@ -84,6 +84,31 @@ class Reconciled:
 
 
 @dataclass(frozen=True)
+class IndexBehind:
+    """The index takes no entries at this moment, which trials do not wait for; said once, and once when it does again.
+
+    Nothing is lost by it: the trials' folders have it all, and the next start puts the index right.
+    """
+
+    reason: str | None
+    """What the database says; None if it has caught up."""
+    entries: int
+    """How many are still to be made."""
+    given_up: bool = False
+    """Whether the sweep has ended, and waits no longer."""
+
+    @property
+    def text(self) -> str:
+        """What a user is told."""
+        if self.reason is None:
+            return "the Optuna study takes entries again"
+        if self.given_up:
+            kept = "all results are in the study's folder, and the next run enters what is missing"
+            return f"the Optuna study takes no entries ({self.reason}): {kept}"
+        return f"the Optuna study takes no entries at this moment ({self.reason}): trials go on, and are entered later"
+
+
+@dataclass(frozen=True)
 class TrialStarted:
     """An attempt was handed to a worker."""
 
@@ -168,7 +193,16 @@ class SweepEnded:
 
 
 Event = (
-    SweepStarted | Reconciled | TrialStarted | TrialProgress | TrialEnded | WorkerLost | Stopping | Beat | SweepEnded
+    SweepStarted
+    | Reconciled
+    | IndexBehind
+    | TrialStarted
+    | TrialProgress
+    | TrialEnded
+    | WorkerLost
+    | Stopping
+    | Beat
+    | SweepEnded
 )
 
 

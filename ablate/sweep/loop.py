@@ -16,6 +16,7 @@ from ablate.records.sealing import seal
 from ablate.records.steps import furthest_step, noted_step
 from ablate.records.usage import Use
 from ablate.slots import Advanced, Ended, Job, Pool
+from ablate.sweep.books import Books
 from ablate.sweep.budget import Budget
 from ablate.sweep.events import (
     Beat,
@@ -37,6 +38,7 @@ from ablate.sweep.index import Index, Label, Record
 from ablate.sweep.lock import now
 from ablate.sweep.preparing import Configs, next_attempt, write_config
 from ablate.sweep.signals import Stop
+from ablate.sweep.storage import Storage
 from ablate.sweep.survey import failure, how_it_ended, survey
 
 PATIENCE = 8.0
@@ -75,6 +77,7 @@ class Loop:
         emit: Callable[[Event], None],
         stop: Stop,
         budget: Budget,
+        storage: Storage,
     ) -> None:
         """Nothing is looked at or started yet."""
         self._study = study
@@ -101,9 +104,7 @@ class Loop:
         self._written: set[str] = set()
         self._places = pool.slots(job.device, job.threads)
         self._slots = list(range(self._places))
-        self._index: Index | None = None
-        self._entries: deque[Callable[[Index], None]] = deque()
-        """What is still to be entered in the index."""
+        self._books = Books(storage, plan["name"], plan["objective"], emit)
         self._beat = time.monotonic()
 
     def __call__(self, retry: frozenset[str], limit: int | None, chosen: frozenset[str]) -> Outcome:
@@ -119,17 +120,15 @@ class Loop:
         to_run = 0 if self._exhausted else len(self._waiting)
         self._emit(SweepStarted(self._counts(), to_run, self._places, metric))
         try:
-            self._hand_out()  # the first workers begin while the index is opened
-            self._index = Index(self._study.storage, self._plan["name"], self._plan["objective"])
-            reconcile(self._index)
+            self._books.enter(reconcile)
+            self._books.start()
             if not self._exhausted:
                 self._loop()
-            if self._stopping:
-                self._entries.extend(_waits(trial) for trial in self._running)
-            self._keep_books()
+            for trial in self._running:
+                self._books.enter(_waits(trial))
+            self._books.close(lambda: self._stop.signal is not None)
         finally:
-            if self._index:
-                self._index.close()
+            self._books.leave()
         unfinished = bool(self._running or self._waiting)
         interrupted = self._stop.signal is not None and unfinished
         self._waiting.extend(running.label for running in self._running.values())
@@ -163,8 +162,6 @@ class Loop:
 
         def reconcile(index: Index) -> None:
             index.reconcile(found.records, found.failed, self._planned.keys())
-            for trial, difference in index.differences:
-                self._emit(Reconciled(trial, difference))
 
         return reconcile
 
@@ -203,7 +200,7 @@ class Loop:
             if time.monotonic() > deadline:
                 return
             self._hand_out()
-            self._keep_books()  # after the slots are filled: no trial waits for the index
+            self._books.look()
             self._write_ahead()
             for report in self._pool.reports(PULSE):
                 if isinstance(report, Advanced):
@@ -226,7 +223,7 @@ class Loop:
                 replace(self._job, trial=folder.id, folder=str(folder.path.resolve()), attempt=attempt.number)
             )
             self._emit(TrialStarted(folder.id, label.arm_name, label.seed, attempt.number, slot))
-            self._entries.append(_runs(label, attempt.number))
+            self._books.enter(_runs(label, attempt.number))
 
     def _write_config(self, label: Label) -> None:
         if label.trial not in self._written:
@@ -237,10 +234,6 @@ class Loop:
         """Write the next trials' configurations: being sure of a file takes longer than anything at a start."""
         for label in itertools.islice(self._waiting, 0 if self._stopping else self._places):
             self._write_config(label)
-
-    def _keep_books(self) -> None:
-        while self._index and self._entries:
-            self._entries.popleft()(self._index)
 
     def _advance(self, report: Advanced) -> None:
         if running := self._running.get(report.trial):
@@ -269,7 +262,7 @@ class Loop:
             if report.end == "stale":
                 self._stale = report.error
             self._waiting.appendleft(running.label)
-            self._entries.append(_waits(folder.id))
+            self._books.enter(_waits(folder.id))
         else:
             self._lost(running, report.error or report.end)
 
@@ -278,14 +271,14 @@ class Loop:
         value = record["metrics"].get(self._plan["objective"]["metric"])
         reason = "{rule} at step {step}".format(**record["reason"]) if record.get("reason") else None
         self._emit(running.ended(record["end"], value=value, reason=reason))
-        self._entries.append(lambda index: index.sealed(record))
+        self._books.enter(lambda index: index.sealed(record))
 
     def _failed(self, running: _Running, error: str, end: str = "failed") -> None:
         label, attempt = running.label, running.attempt
         seal(attempt.end, {"end": end, "error": error, "at": now()})  # the worker has, if it could
         found = self._failures[label.trial] = failure(label, attempt, end, error)
         self._emit(running.ended(end, reason=error, failure=found))
-        self._entries.append(lambda index: index.failed(label, attempt.number, error, end))
+        self._books.enter(lambda index: index.failed(label, attempt.number, error, end))
 
     def _lost(self, running: _Running, cause: str) -> None:
         label, attempt = running.label, running.attempt

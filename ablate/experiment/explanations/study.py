@@ -72,4 +72,21 @@ Right:
 
     results.effects("val/bits_per_char")
 """,
+    "S406": """The database of `storage` cannot be used.
+
+The Optuna study of an experiment is kept in a file of its folder, unless `storage` (or `--storage`) names a database:
+any that Optuna can use, by a URL of SQLAlchemy's form. It is tried before the first trial starts, since names and
+addresses are easily wrong; the message has what the database said. Once trials run, one that does not answer for a
+while stops nothing: what it has missed is entered later. A file may hold no password, since it is copied and shown;
+variables of the environment may stand for parts of the URL.
+
+Wrong:
+
+    ablate run experiments/quickstart.yaml --storage postgresql://localhost/nowhere
+
+Right:
+
+    pip install 'ablate-arch[postgresql]'
+    ablate run experiments/quickstart.yaml --storage 'postgresql+psycopg://ada:${PASSWORD}@localhost/studies'
+""",
 }

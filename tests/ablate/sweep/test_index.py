@@ -15,6 +15,7 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState, create_trial
 
 from ablate.records.layout import StudyFolder
+from ablate.sweep.embedded import Embedded
 from ablate.sweep.events import Reconciled, TrialStarted
 from ablate.sweep.index import Index, Label
 from tests.ablate.sweep.stub_study import Run, assert_exactly_once, entries, make_plan
@@ -24,7 +25,7 @@ LABEL = Label("t001", "x=1", 0, {"x": 1})
 
 @contextlib.contextmanager
 def opened(study: StudyFolder, plan: Mapping[str, Any]) -> Iterator[Index]:
-    index = Index(study.storage, plan["name"], plan["objective"])
+    index = Index(Embedded(study.storage), plan["name"], plan["objective"])
     try:
         yield index
     finally:

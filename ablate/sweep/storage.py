@@ -1,0 +1,114 @@
+"""Where the index is kept: what a file of our own and a database of somebody's have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Literal
+
+import optuna
+import sqlalchemy
+from optuna.exceptions import OptunaError
+from optuna.storages import RDBStorage
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+Direction = Literal["minimize", "maximize"]
+BUSY = 2.0
+"""Seconds that SQLite waits for another writer before it says so; the entry is made again then."""
+METRIC_NAMES = "study:metric_names"
+"""Where Optuna keeps what an objective is called; its own method for it is an experimental one, and warns."""
+
+
+class Storage(ABC):
+    """A place for Optuna's tables."""
+
+    def __init__(self) -> None:
+        """Nothing is opened yet."""
+        self.differences: list[tuple[str | None, str]] = []
+        """What had to be put right, in it or to open it: the trial, or None for the study, and what it was."""
+
+    @abstractmethod
+    def open(self) -> RDBStorage:
+        """Open it; the tables are made if need be.
+
+        Raises:
+            AblateError: it cannot be used, and waiting would not help.
+        """
+
+    @abstractmethod
+    def claim(self, tables: RDBStorage, study: int) -> None:
+        """Make sure that this study is ours alone.
+
+        Raises:
+            RefusedError: it is another folder's.
+        """
+
+    @abstractmethod
+    def set_aside(self, tables: RDBStorage, study: int) -> str:
+        """Free the study's name for a new one, and let go of the tables; gives what the old one is called now."""
+
+    def redacted(self, text: str) -> str:
+        """A text without what must not be shown."""
+        return text
+
+
+def enter_study(tables: RDBStorage, name: str, direction: Direction) -> int:
+    """The number of the study with this name; it is made if need be."""
+    with quiet():
+        optuna.create_study(study_name=name, storage=tables, direction=direction, load_if_exists=True)
+    return tables.get_study_id_from_name(name)
+
+
+def name_metric(tables: RDBStorage, study: int, metric: str) -> None:
+    """Call the objective by its name wherever the study is shown."""
+    if tables.get_study_system_attrs(study).get(METRIC_NAMES) != [metric]:
+        tables.set_study_system_attr(study, METRIC_NAMES, [metric])
+
+
+def rename(tables: RDBStorage, study: int) -> str:
+    """Free a study's name for a new one; gives what the old one is called now."""
+    name, taken = tables.get_study_name_from_id(study), set(optuna.get_all_study_names(tables))
+    free = next(each for number in range(1, len(taken) + 2) if (each := f"{name} (old {number})") not in taken)
+    with tables.engine.begin() as connection:  # Optuna has no way to rename one
+        words = sqlalchemy.text("UPDATE studies SET study_name = :free WHERE study_id = :study")
+        connection.execute(words, {"free": free, "study": study})
+    return free
+
+
+def let_go(tables: RDBStorage) -> None:
+    """Close every connection."""
+    tables.remove_session()
+    tables.engine.dispose()
+
+
+def outside(error: BaseException) -> bool:
+    """Whether an error is the storage's, which trials need not wait for, and no mistake of ours."""
+    if isinstance(error, SQLAlchemyError | OptunaError | sqlite3.Error):
+        return True
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = str(trace.tb_frame.f_globals.get("__name__", "")) if trace else ""
+    return module.partition(".")[0] in ("optuna", "sqlalchemy")  # as its KeyError for a study that was deleted
+
+
+def said(error: BaseException) -> str:
+    """What the database said, in one line: Optuna and SQLAlchemy put words of their own around it."""
+    inner: BaseException = error
+    while (cause := (inner.orig if isinstance(inner, DBAPIError) else None) or inner.__cause__) is not None:
+        inner = cause
+    lines = [line.strip() for line in str(inner).strip().splitlines()]
+    return (lines[0] if lines else type(inner).__name__)[:300]
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without Optuna's word that a study was created: the user has not asked for one."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
