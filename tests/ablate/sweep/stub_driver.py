@@ -1,4 +1,4 @@
-"""A driver in a process of its own, for tests that end it: STUDY PLAN PARALLEL PATIENCE; says when it is under way."""
+"""A driver in a process of its own, for tests that end it: STUDY PLAN PARALLEL PATIENCE STORAGE; says how it goes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def say(event: Event) -> None:
 
 def main() -> None:
     """Run the sweep and end as the command line would."""
-    study, plan, parallel, patience = sys.argv[1:]
+    study, plan, parallel, patience, storage = sys.argv[1:]
     loop.PATIENCE = float(patience)
     try:
         outcome = sweep(
@@ -31,6 +31,7 @@ def main() -> None:
             Local(parallel=int(parallel)),
             on_event=say,
             trainer=STUB,
+            storage=storage or None,
         )
     except Interrupted as stop:
         sys.exit(stop.exit_code)

@@ -99,24 +99,24 @@ def sealed(study: StudyFolder) -> dict[str, dict[str, Any]]:
     return {folder.id: read_json(folder.result) for folder in study.trials() if folder.result.exists()}
 
 
-def entries(study: StudyFolder) -> list[FrozenTrial]:
+def entries(study: StudyFolder, url: str | None = None, name: str = "stub") -> list[FrozenTrial]:
     """All that Optuna has, as any of its users would read it."""
-    storage = RDBStorage(f"sqlite:///{study.storage}")
+    storage = RDBStorage(url or f"sqlite:///{study.storage}")
     try:
-        return optuna.load_study(study_name="stub", storage=storage).trials
+        return optuna.load_study(study_name=name, storage=storage).trials
     finally:
         storage.remove_session()
         storage.engine.dispose()
 
 
-def assert_exactly_once(study: StudyFolder, plan: Mapping[str, Any]) -> None:
+def assert_exactly_once(study: StudyFolder, plan: Mapping[str, Any], url: str | None = None) -> None:
     """Every trial has one record with the value of an undisturbed run, and one finished Optuna trial with it."""
     records = sealed(study)
     assert set(records) == {trial["id"] for trial in plan["trials"]}
     for record in records.values():
         if record["end"] == "complete":
             assert record["metrics"] == {"val/loss": final(record["seed"], plan["budget"]["steps"])}
-    found = entries(study)
+    found = entries(study, url, plan["name"])
     assert {entry.state for entry in found} <= {TrialState.COMPLETE, TrialState.FAIL}
     complete = [entry for entry in found if entry.state == TrialState.COMPLETE]
     assert Counter(entry.user_attrs["trial"] for entry in complete) == Counter(list(records))
