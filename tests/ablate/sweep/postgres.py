@@ -75,11 +75,7 @@ class Postgres:
         return f"postgresql+psycopg://{user}:{quote(password, safe='')}@/{database}?host={self._folder}"
 
     def _call(self, program: str, *arguments: str) -> None:
-        environment = os.environ | {
-            "PGPASSWORD": PASSWORD,
-            "PGDATA": str(self._folder / "data"),
-            "HOME": "/nonexistent",
-        }
+        own = {"PGPASSWORD": PASSWORD, "PGDATA": str(self._folder / "data"), "HOME": "/nonexistent"}
         owner = _unprivileged() if os.getuid() == 0 else None
         shown = subprocess.run(
             [self._programs / program, *arguments],
