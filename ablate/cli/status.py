@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +20,16 @@ STATES = ("complete", "diverged", "failed", "timed_out", "pruned", "excluded", "
 
 def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     """Print how many trials are in which state, and the command that comes next."""
-    from ablate.records.frames import count, read_plan, trials
+    from ablate.records.frames import count, planned, read_plan
     from ablate.records.usage import uses
 
     study = find_study(what, runs)
     plan = read_plan(study.path)
-    frame = trials(study.path)
+    frame = planned(study.path, plan)
     total = count(frame)
     # By identity, since two arms may have one name.
-    arms = {arm["id"]: (arm["name"], count(frame[frame["arm"] == arm["id"]])) for arm in plan["arms"]}
+    of_arms = Counter(zip(frame["arm"], frame["end"], strict=True))
+    arms = {arm["id"]: (arm["name"], _tally(of_arms, arm["id"])) for arm in plan["arms"]}
     failed = _reasons(frame[frame["end"] == "failed"])
     timed_out = _reasons(frame[frame["end"] == "timed_out"])
     interrupted = _reasons(frame[(frame["end"] == "waiting") & (frame["reason"] != "")])
@@ -65,6 +67,11 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     if changed:
         out.print(f"note: {what} has changed since this study was run; the counts are those of the file as it was then")
     out.print(f"next: {following}")
+
+
+def _tally(ends: Mapping[tuple[str, str], int], arm: str) -> dict[str, int]:
+    tally = {state: ends.get((arm, state), 0) for state in STATES}
+    return tally | {"planned": sum(tally.values())}
 
 
 def _reasons(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,11 @@ class TrialFolder:
 
     def attempts(self) -> list[AttemptFolder]:
         """All attempts so far, oldest first."""
-        found = [AttemptFolder(path) for path in self.path.glob("a[0-9]*") if path.name[1:].isdecimal()]
+        try:
+            names = os.listdir(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        found = [AttemptFolder(self.path / name) for name in names if name[0] == "a" and name[1:].isdecimal()]
         return sorted(found, key=lambda attempt: attempt.number)
 
 

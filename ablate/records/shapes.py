@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-Shape = Callable[[Any, str], Iterator[str]]
-"""Says what is wrong with a value that stands at a place, in words; nothing where it is as it must be."""
+Fault = tuple[str, str]
+"""Where in a value something is wrong, and what, with `{}` for the place."""
+Shape = Callable[[Any], Fault | None]
+"""Says what is wrong with a value first; None where it is as it must be, and then no place is spelled out."""
 
 
 def plan_fault(plan: Mapping[str, Any]) -> str | None:
@@ -16,23 +18,24 @@ def plan_fault(plan: Mapping[str, Any]) -> str | None:
 
 def record_fault(record: Mapping[str, Any]) -> str | None:
     """The first thing that is wrong with a sealed record, or None."""
-    return next(_RECORD(record, ""), None)
+    return _told(_RECORD(record))
 
 
 def label_fault(config: Mapping[str, Any]) -> str | None:
     """The first thing that keeps a trial's configuration from saying what the trial is called, or None."""
-    return next(_LABEL(config, ""), None)
+    return _told(_LABEL(config))
 
 
 # --- shapes ---------------------------------------------------------------------------------------------------------
 
 
-def _kind(wanted: str, test: Callable[[Any], bool]) -> Shape:
-    def check(value: Any, place: str) -> Iterator[str]:
-        if not test(value):
-            yield f"`{place}` is not {wanted}"
+def _told(fault: Fault | None) -> str | None:
+    return fault[1].format(f"`{fault[0].removeprefix('.')}`") if fault else None
 
-    return check
+
+def _kind(wanted: str, test: Callable[[Any], bool]) -> Shape:
+    fault = ("", f"{{}} is not {wanted}")
+    return lambda value: None if test(value) else fault
 
 
 def _is_number(value: Any) -> bool:
@@ -44,8 +47,14 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
-_anything = _kind("anything", lambda value: True)
-_text = _kind("text", lambda value: isinstance(value, str))
+def _anything(value: Any) -> Fault | None:
+    return None
+
+
+def _text(value: Any) -> Fault | None:  # most of what there is to check: one call, and no test within it
+    return None if isinstance(value, str) else ("", "{} is not text")
+
+
 _number = _kind("a number", _is_number)
 _whole = _kind("a whole number", _is_whole)
 _positive = _kind("a whole number of at least 1", lambda value: _is_whole(value) and value >= 1)
@@ -54,42 +63,46 @@ _scalar = _kind("a scalar", lambda value: value is None or isinstance(value, str
 
 
 def _maybe(shape: Shape) -> Shape:
-    return lambda value, place: iter(()) if value is None else shape(value, place)
+    return lambda value: None if value is None else shape(value)
 
 
 def _each(shape: Shape) -> Shape:
-    def check(value: Any, place: str) -> Iterator[str]:
+    def check(value: Any) -> Fault | None:
         if not isinstance(value, list):
-            yield f"`{place}` is not a list"
-            return
+            return "", "{} is not a list"
         for number, item in enumerate(value):
-            yield from shape(item, f"{place}[{number}]")
+            if fault := shape(item):
+                return f"[{number}]{fault[0]}", fault[1]
+        return None
 
     return check
 
 
 def _values(shape: Shape) -> Shape:
-    def check(value: Any, place: str) -> Iterator[str]:
+    def check(value: Any) -> Fault | None:
         if not isinstance(value, dict):
-            yield f"`{place}` is not a mapping"
-            return
+            return "", "{} is not a mapping"
         for key, item in value.items():
-            yield from shape(item, f"{place}.{key}")
+            if fault := shape(item):
+                return f".{key}{fault[0]}", fault[1]
+        return None
 
     return check
 
 
 def _fields(required: Mapping[str, Shape], **optional: Shape) -> Shape:
-    def check(value: Any, place: str) -> Iterator[str]:
+    shapes = tuple({**required, **optional}.items())
+
+    def check(value: Any) -> Fault | None:
         if not isinstance(value, dict):
-            yield f"`{place}` is not a mapping"
-            return
-        for key, shape in {**required, **optional}.items():
-            inside = f"{place}.{key}" if place else key
+            return "", "{} is not a mapping"
+        for key, shape in shapes:
             if key in value:
-                yield from shape(value[key], inside)
+                if fault := shape(value[key]):
+                    return f".{key}{fault[0]}", fault[1]
             elif key in required:
-                yield f"it lacks `{inside}`"
+                return f".{key}", "it lacks {}"
+        return None
 
     return check
 
@@ -197,7 +210,8 @@ _RECORD = _fields(
 
 
 def _of_plan(plan: Mapping[str, Any]) -> Iterator[str]:
-    yield from _PLAN(plan, "")
+    if fault := _told(_PLAN(plan)):
+        yield fault
     arms = {arm["id"] for arm in plan["arms"]}
     if plan["baseline"] not in arms:
         yield "`baseline` is none of its arms"
