@@ -165,7 +165,6 @@ def sweep_plan(
 
     began = time.monotonic()
     experiment = what.experiment if isinstance(what, Plan) else what if isinstance(what, Experiment) else load(what)
-    _refuse_tuning(experiment)
     executor = experiment.settings.executor
     if parallel is not None:
         executor = type(executor).model_validate(executor.model_dump() | {"parallel": parallel})
@@ -191,15 +190,6 @@ def sweep_plan(
     return study, made, outcome
 
 
-def _refuse_tuning(experiment: Experiment) -> None:
-    """Say that tuning is planned and priced, and not run yet: a sweep without it would not be what the file says."""
-    if experiment.settings.tune is not None:
-        raise RefusedError(
-            "refused: `tune` is checked, planned and priced by `ablate plan`, and `ablate run` cannot run it yet\n"
-            "  = help: take `tune` out; a factor over the learning rate shows how sensitive each arm is to it"
-        )
-
-
 def dry_run(
     what: Plan | Experiment | str | Path,
     *,
@@ -222,7 +212,6 @@ def dry_run(
     from ablate.sweep.preview import preview
 
     experiment = what.experiment if isinstance(what, Plan) else what if isinstance(what, Experiment) else load(what)
-    _refuse_tuning(experiment)
     made = what if isinstance(what, Plan) else _plan(experiment, runs, on_arm)
     on_plan(made)
     study = StudyFolder(Path(runs) / made.name)

@@ -17,9 +17,11 @@ from ablate.analysis.course import courses
 from ablate.analysis.effects import effects, evidence
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.predictions import predictions
+from ablate.analysis.tuned import tuning_caveats
 from ablate.analysis.verdict import Objective, Verdict, judge, worst_first
 from ablate.errors import InputError
 from ablate.records import frames
+from ablate.records.tuning import at_baseline, tuning
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,19 @@ class Results:
         """How many planned trials are in each of the eight states, and ``planned``, which is their sum."""
         return frames.count(self._trials)
 
+    def tuning(self) -> pd.DataFrame:
+        """One row for each tuning trial; columns as :func:`ablate.records.tuning.tuning`. None of them is judged."""
+        return self._tuning.copy(deep=False)
+
+    def at_baseline(self) -> pd.DataFrame:
+        """Each arm's effect where all arms have the values that are best for the baseline; columns as :meth:`effects`.
+
+        Without rows unless the experiment asks for it by ``tune: {at_baseline: true}``.
+        """
+        frame = at_baseline(self.folder, self.plan)
+        arms = [arm for arm in self.plan["arms"] if (frame["arm"] == arm["id"]).any()]
+        return effects({**self.plan, "arms": arms}, frame, frozenset()) if arms else self._effects.iloc[:0]
+
     def courses(self) -> pd.DataFrame:
         """How each sealed trial's training went; columns as :func:`ablate.analysis.course.courses`."""
         return self._courses.copy(deep=False)
@@ -139,7 +154,7 @@ class Results:
             courses=self._courses,
             factorial=self._factorial,
         )
-        return [*found, *other_code(self.plan, self.folder)]
+        return [*found, *tuning_caveats(self.plan, self._tuning), *other_code(self.plan, self.folder)]
 
     def __repr__(self) -> str:
         tally, planned = self.counts(), len(self.plan["trials"])
@@ -170,6 +185,10 @@ class Results:
     @cached_property
     def _probes(self) -> pd.DataFrame:
         return frames.probes(self.folder, frame=self._trials)
+
+    @cached_property
+    def _tuning(self) -> pd.DataFrame:
+        return tuning(self.folder, self.plan)
 
     @cached_property
     def _courses(self) -> pd.DataFrame:

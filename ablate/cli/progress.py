@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ablate.cli.output import duration
+from ablate.records.spelling import spelled
 from ablate.sweep.events import (
     Beat,
     Counts,
@@ -23,6 +24,8 @@ from ablate.sweep.events import (
     Failure,
     IndexBehind,
     Outcome,
+    Paused,
+    Pruned,
     Reconciled,
     Stopping,
     SweepEnded,
@@ -30,6 +33,7 @@ from ablate.sweep.events import (
     TrialEnded,
     TrialProgress,
     TrialStarted,
+    Tuned,
     WorkerLost,
 )
 
@@ -159,6 +163,11 @@ class _View:
                 self._ended += 1
                 self._worked += 1 - (row.resumed or 0.0)
                 self._count(running=-1, **{event.end: 1})
+            case Paused():
+                self._rows.pop(event.slot, None)
+                self._count(running=-1, waiting=1)
+            case Pruned():
+                self._count(waiting=-1, pruned=1)
             case WorkerLost(again=True):
                 self._rows.pop(event.slot, None)
                 self._count(running=-1, waiting=1)
@@ -183,6 +192,12 @@ class _View:
             case WorkerLost(again=True):
                 who = f"{event.arm}, seed {event.seed}"
                 lines = [f"{who}: its worker ended ({event.cause}); it goes on in a new attempt"]
+            case Tuned():
+                lines = [f"{event.arm}: tuned to {_values(event)}"]
+            case Paused() if every:
+                lines = [f"{event.arm}, seed {event.seed}: at step {event.step}, to be judged among its batch"]
+            case Pruned() if every:
+                lines = [f"{event.arm}, seed {event.seed}: given up at step {event.step}"]
             case Stopping():
                 second = "; a second signal ends at once" if event.signal else ""
                 why = event.signal or (event.exhausted.used_up if event.exhausted else "no trial can run any more")
@@ -211,7 +226,7 @@ class _View:
             f"{counts.done}/{counts.planned} done",
             f"{counts.diverged} diverged",
             f"{counts.failed} failed",
-            *_timed_out(counts),
+            *_rare(counts),
             f"{counts.running} running",
         ]
         if (left := self._left()) is not None:
@@ -252,13 +267,21 @@ class _View:
         return (time.monotonic() - self._began) * max(0.0, missing) / worked
 
 
+def _values(event: Tuned) -> str:
+    values = ", ".join(f"{path.rpartition('.')[2]}={spelled(value)}" for path, value in event.values.items())
+    tried = f"the best of {event.combinations} combinations"
+    return f"{values}, {tried}" + (" though every one diverged" if event.value is None else f" ({event.value:.4g})")
+
+
 def _standing(counts: Counts) -> str:
     parts = [f"{counts.complete} complete", f"{counts.diverged} diverged", f"{counts.failed} failed"]
-    return f"{counts.planned} trials: {', '.join([*parts, *_timed_out(counts)])}"
+    return f"{counts.planned} trials: {', '.join([*parts, *_rare(counts)])}"
 
 
-def _timed_out(counts: Counts) -> list[str]:
-    return [f"{counts.timed_out} timed out"] if counts.timed_out else []
+def _rare(counts: Counts) -> list[str]:
+    """Ends that are named where there are any."""
+    told = {"timed out": counts.timed_out, "pruned in tuning": counts.pruned}
+    return [f"{count} {words}" for words, count in told.items() if count]
 
 
 def _summary(event: SweepEnded) -> list[str]:

@@ -23,7 +23,9 @@ COLUMNS = {
     "anew": "anew",
     "failed": "wait for --retry failed",
     "timed_out": "wait for --retry timeout",
+    "pruned": "pruned in tuning",
     "held": "not now",
+    "later": "after tuning",
     "new": "new",
 }
 """The title of each of a preview's tallies."""

@@ -101,8 +101,12 @@ class Tune(Options):
     """How many combinations an arm tries, by `random` and `tpe`."""
     halving: Halving | None = None
     """Give up the worse combinations early; allowed in tuning alone."""
+    batch: int = Field(8, ge=1)
+    """How many combinations `tpe` proposes at once, from what those before them came to."""
     widen: bool = False
-    """Whether a range is widened where the best value lies at its edge."""
+    """Whether a grid's range is widened, for all arms, where the best value of one lies at its edge."""
+    at_baseline: bool = False
+    """Whether every arm is also run at the values that are best for the baseline."""
 
     @property
     def combinations(self) -> int | None:

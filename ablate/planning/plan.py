@@ -18,6 +18,7 @@ from ablate.planning.device import pick_device
 from ablate.planning.price import Price
 from ablate.planning.provenance import components_of, git_state, sources
 from ablate.planning.resolving import Resolved, resolve
+from ablate.planning.tuning import stated
 from ablate.planning.warnings import warnings_of
 from ablate.registry import kind_of
 
@@ -88,7 +89,7 @@ def make_plan(experiment: Experiment, *, on_arm: Callable[[int, int], None] = la
         "arms": arms,
         "trials": trials,
         "excluded": resolved.excluded,
-        "tuning": _tuning(experiment),
+        "tuning": stated(experiment, [arm.candidate.setup for arm in resolved.arms]),
         "expect": _expectations(experiment, resolved),
         "components": components_of([*resolved.setups, settings.executor], experiment.registry),
         "data": arms[0]["data"],
@@ -167,16 +168,3 @@ def _expectations(experiment: Experiment, resolved: Resolved) -> list[dict[str, 
             about = {"name": each.name, "arm": arm, "factor": factor, "level": level}
             told.append({**about, "effect": each.effect, "source": each.source})
     return told
-
-
-def _tuning(experiment: Experiment) -> dict[str, Any] | None:
-    """What each arm is tuned in: the values of a grid or the ranges, and how many trials that is."""
-    tune = experiment.settings.tune
-    if tune is None:
-        return None
-    combinations = tune.combinations or 0
-    return tune.model_dump(mode="json") | {
-        "points": {path: search.points() for path, search in tune.params.items()},
-        "combinations": combinations,
-        "trials": combinations * len(tune.seeds),
-    }

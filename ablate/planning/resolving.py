@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ablate.planning.guard import GuardError, fingerprint, sees_ahead
 from ablate.planning.ledger import Ledger, ledger
 from ablate.planning.matching import Candidate, UnmatchedError, check, match
 from ablate.planning.provenance import components_of, notes_of
+from ablate.planning.tuning import tuned_options, without_options
 from ablate.slots import Data, ImpossibleError, Task, named
 
 BASELINE = "baseline"
@@ -165,10 +166,16 @@ class _Resolving:
                 ) from error
         return self._data[key]
 
-    def _identity(self, candidate: Candidate) -> str:
+    def _tuned(self, candidate: Candidate) -> dict[str, Any]:
+        """What is tuned of the arm, and what it is without that."""
+        tune = self._settings.tune
+        params = tuned_options(candidate.setup, tune.params) if tune else []
+        return {"tuning": {"params": params, "identity": self._identity(candidate, params)}} if params else {}
+
+    def _identity(self, candidate: Candidate, without: Sequence[str] = ()) -> str:
         return digest(
             {
-                "setup": canonical(candidate.setup),
+                "setup": without_options(canonical(candidate.setup), without),
                 "data": candidate.data.digest,
                 "steps": candidate.steps,
                 "diverged": canonical(self._settings.diverged),
@@ -180,6 +187,7 @@ class _Resolving:
         data = candidate.data
         return {
             "id": self._identity(candidate),
+            **self._tuned(candidate),
             "name": arm.name,
             "aliases": list(arm.aliases),
             "levels": arm.levels,

@@ -82,6 +82,11 @@ class AttemptFolder:
         return self.path / "probes.arrow"
 
     @property
+    def rung(self) -> Path:
+        """The rung at which an attempt of a tuning trial paused, and the objective's value there."""
+        return self.path / "rung.json"
+
+    @property
     def end(self) -> Path:
         """How an attempt ended that gave no result."""
         return self.path / "end.json"

@@ -45,8 +45,9 @@ class Ended:
 
     trial: str
     end: str
-    """``complete``, ``diverged``, ``failed``, ``timed_out`` or ``interrupted`` (both by a checkpoint), ``stale`` where
-    what the plan was made from is gone, which concerns every trial, or ``lost`` with its worker."""
+    """``complete``, ``diverged`` or ``failed``; ``timed_out``, ``paused`` (at a rung) or ``interrupted``, all three by
+    a checkpoint; ``stale`` where what the plan was made from is gone, which concerns every trial; or ``lost`` with its
+    worker."""
     error: str | None = None
     """One line: the exception of a failure, or what the worker died of; of ``stale``, all that is to be said."""
 

@@ -62,10 +62,13 @@ def orphans(study: StudyFolder, plan: Mapping[str, Any]) -> list[Orphan]:
     A trial is its identity: what keeps it, as another name for an arm or a factor, leaves nothing out.
     """
     planned = {trial["id"] for trial in plan["trials"]}
+    tuning = {arm["tuning"]["identity"] for arm in plan["arms"] if arm.get("tuning") and "tuned" not in arm}
     left: dict[str, list[TrialFolder]] = {}
     for id, name in planned_before(study).items():
         folder = study.trial(id)
         if id not in planned and (folder.result.exists() or folder.attempts()):
+            if _config(folder).get("untuned") in tuning:
+                continue  # its arm is being tuned again, and may come to the same values
             left.setdefault(name or str(_config(folder).get("arm_name") or id), []).append(folder)
     comparison = _Comparison(plan)
     found = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from ablate.errors import InputError
@@ -21,22 +21,24 @@ NAMED = 10
 """How many of what exists a message names."""
 
 
-def choose(plan: Mapping[str, Any], only: Only = (), seeds: Seeds | None = None) -> frozenset[str]:
-    """The identities of the planned trials whose arm has all these levels, and whose seed is among these.
+Chosen = Callable[[Mapping[str, Any]], bool]
+"""Whether a trial, as the plan has it, is one that a call may start."""
+
+
+def choose(plan: Mapping[str, Any], only: Only = (), seeds: Seeds | None = None) -> Chosen:
+    """Tells the trials whose arm has all these levels, and whose seed is among these.
 
     Args:
         plan: the plan, as ``plan.json`` has it.
         only: levels that an arm must have, as :data:`Only`; without any, every arm.
-        seeds: the seeds, as :data:`Seeds`; None for every seed.
+        seeds: the seeds to report, as :data:`Seeds`; None for every seed. Tuning has seeds of its own.
 
     Raises:
         InputError: a factor, a level or a seed is not in the plan, or no arm has all these levels (S115).
     """
     arms = _arms(plan, only)
     wanted = None if seeds is None else frozenset(_seeds(plan, seeds))
-    return frozenset(
-        trial["id"] for trial in plan["trials"] if trial["arm"] in arms and (wanted is None or trial["seed"] in wanted)
-    )
+    return lambda trial: trial["arm"] in arms and (wanted is None or trial["seed"] in wanted or "number" in trial)
 
 
 def retried(retry: str | Iterable[str]) -> frozenset[str]:

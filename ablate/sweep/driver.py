@@ -10,6 +10,7 @@ from typing import Any
 
 from ablate.records.layout import StudyFolder
 from ablate.slots import TRAINER, Executor, Job, Pool
+from ablate.sweep.agenda import Agenda
 from ablate.sweep.budget import Budget
 from ablate.sweep.changes import check_changes
 from ablate.sweep.choosing import Only, Seeds, choose, retried
@@ -23,6 +24,7 @@ from ablate.sweep.preparing import write_plan
 from ablate.sweep.shared import Shared
 from ablate.sweep.signals import stopping
 from ablate.sweep.storage import Storage
+from ablate.sweep.survey import survey
 
 
 def sweep(
@@ -75,10 +77,12 @@ def sweep(
         stack.enter_context(telling(study, plan))
         check_file_system(study)
         stack.enter_context(driving(study))
+        found = survey(study)
+        agenda = Agenda.after(plan, found)
         if not extend:
-            check_changes(study, plan)
+            check_changes(study, agenda.plan)
         kept = open_storage(study, plan, storage)
-        write_plan(study, plan, source)
+        write_plan(study, agenda.plan, source)
         stop = stack.enter_context(stopping())
         if isinstance(executor, Executor):
             executor = stack.enter_context(contextlib.closing(executor.open(trainer)))
@@ -92,7 +96,7 @@ def sweep(
             trainer=trainer,
         )
         budget = Budget(study, plan, began)
-        run = Loop(study, plan, executor, job=job, emit=on_event, stop=stop, budget=budget, storage=kept)
+        run = Loop(study, agenda, found, executor, job=job, emit=on_event, stop=stop, budget=budget, storage=kept)
         return run(retry, limit, chosen)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ablate.records.usage import Use
 
@@ -19,11 +21,13 @@ class Counts:
     running: int
     waiting: int
     timed_out: int = 0
+    pruned: int = 0
+    """Tuning trials that were given up at a rung."""
 
     @property
     def done(self) -> int:
-        """Trials that have a sealed result."""
-        return self.complete + self.diverged
+        """Trials that are over for good."""
+        return self.complete + self.diverged + self.pruned
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,42 @@ class TrialEnded:
 
 
 @dataclass(frozen=True)
+class Paused:
+    """A tuning trial has come to a rung, where it is judged once its batch is there."""
+
+    trial: str
+    arm: str
+    seed: int
+    slot: int
+    step: int
+    value: float | None
+    """The objective's value; None where it is not finite."""
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A tuning trial was given up at a rung."""
+
+    trial: str
+    arm: str
+    seed: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """An arm's search is through, and its values are frozen."""
+
+    arm: str
+    values: Mapping[str, Any]
+    """By dotted path."""
+    value: float | None
+    """Mean of the objective over the tuning seeds; None where every combination diverged."""
+    combinations: int
+    """How many were tried."""
+
+
+@dataclass(frozen=True)
 class WorkerLost:
     """A worker ended under its trial, which goes on in a new attempt if ``again``, and otherwise has failed."""
 
@@ -199,6 +239,9 @@ Event = (
     | TrialStarted
     | TrialProgress
     | TrialEnded
+    | Paused
+    | Pruned
+    | Tuned
     | WorkerLost
     | Stopping
     | Beat

@@ -26,8 +26,8 @@ __all__ = ["FailedAttempt", "Index", "Label", "Record"]
 
 WORST = 1e9
 """What a diverged trial is told as, with the sign that is bad: finite, since infinity breaks samplers and plots."""
-GAVE_UP = ("failed", "timed_out")
-"""Ends of an attempt that is missing data, and no result."""
+GAVE_UP = ("failed", "timed_out", "pruned")
+"""Ends of an attempt that gave no result."""
 
 
 @dataclass
@@ -131,33 +131,41 @@ class Index:
             self._tables.set(entry.id, TrialState.WAITING)
             entry.runs = False
 
+    def reached(self, trial: str, step: int, value: float | None) -> None:
+        """A tuning trial has come to a rung, and waits to be judged."""
+        self.settle()
+        if entry := self._open.get(trial):
+            self._tables.reached(entry.id, step, math.nan if value is None else value)
+            self._tables.set(entry.id, TrialState.WAITING)
+            entry.runs = False
+
     def sealed(self, record: Record) -> None:
         """The trial has its result."""
         self.settle()
         trial, value, end = record["trial"], self._value(record), record["end"]
         if trial in self._results:
             return
-        state = TrialState.PRUNED if end == "pruned" else TrialState.COMPLETE
         if entry := self._open.get(trial):
             self._note_attempt(entry, record["attempt"])
             self._tables.note(entry.id, end=end)
-            self._tables.set(entry.id, state, value)
+            self._tables.set(entry.id, TrialState.COMPLETE, value)
         else:
             attributes = Label.of(record).attributes(record["attempt"]) | {"end": end}
-            self._tables.add(state, attributes, value)
+            self._tables.add(TrialState.COMPLETE, attributes, value)
         self._open.pop(trial, None)
         self._results.add(trial)
 
     def failed(self, label: Label, attempt: int, error: str, end: str = "failed") -> None:
-        """The trial has failed or timed out for good, or until it is retried as a new Optuna trial."""
+        """The trial has failed, timed out or was given up for good, or until it goes on as a new Optuna trial."""
         self.settle()
         if (label.trial, attempt) in self._failed:
             return
+        state = TrialState.PRUNED if end == "pruned" else TrialState.FAIL
         if entry := self._open.get(label.trial):
             self._note_attempt(entry, attempt)
-            self._tables.finish(entry.id, end, error)
+            self._tables.finish(entry.id, end, error, state)
         else:
-            self._tables.add(TrialState.FAIL, label.attributes(attempt) | {"end": end, "reason": error})
+            self._tables.add(state, label.attributes(attempt) | {"end": end, "reason": error})
         self._open.pop(label.trial, None)
         self._failed.add((label.trial, attempt))
 
@@ -207,7 +215,7 @@ class Index:
         self._tables.close()
 
     def _value(self, record: Record) -> float:
-        value = record["metrics"].get(self._metric) if record["end"] in ("complete", "pruned") else None
+        value = record["metrics"].get(self._metric) if record["end"] == "complete" else None
         if isinstance(value, int | float) and math.isfinite(value):
             return float(value)
         return WORST if self._direction == "minimize" else -WORST
@@ -227,7 +235,7 @@ class Index:
             (trial, entry.user_attrs.get("attempt", 0))
             for trial, known in trials.items()
             for entry in known
-            if entry.state == TrialState.FAIL and entry.user_attrs.get("end") in GAVE_UP
+            if entry.state.is_finished() and entry.user_attrs.get("end") in GAVE_UP
         }
         for trial, known in trials.items():
             for entry in known:
@@ -281,4 +289,4 @@ class Index:
 
 
 def _has_result(entry: FrozenTrial) -> bool:
-    return entry.state in (TrialState.COMPLETE, TrialState.PRUNED)
+    return entry.state == TrialState.COMPLETE

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from ablate.records.spelling import spelled
 
 Record = Mapping[str, Any]
 
@@ -17,11 +19,19 @@ class Label:
     arm_name: str
     seed: int
     levels: Mapping[str, Any]
+    tuned: Mapping[str, Any] = field(default_factory=dict)
+    """Its tuned values, by dotted path."""
 
     @classmethod
     def of(cls, record: Record) -> Label:
         """The label that a record or a trial's configuration carries."""
-        return cls(record["trial"], record["arm_name"], record["seed"], record["levels"])
+        return cls(record["trial"], record["arm_name"], record["seed"], record["levels"], record.get("tuned") or {})
+
+    @property
+    def shown(self) -> str:
+        """The arm's name, with the tuned values."""
+        values = ", ".join(f"{path.rpartition('.')[2]}={spelled(value)}" for path, value in self.tuned.items())
+        return f"{self.arm_name} [{values}]" if values else self.arm_name
 
     def attributes(self, attempt: int) -> dict[str, Any]:
         """User attributes: levels may be any JSON value, which Optuna's parameters may not."""
@@ -30,6 +40,7 @@ class Label:
             "arm": self.arm_name,
             "seed": self.seed,
             "levels": dict(self.levels),
+            **({"tuned": dict(self.tuned)} if self.tuned else {}),
             "attempt": attempt,
         }
 
@@ -44,4 +55,4 @@ class FailedAttempt:
     last: bool
     """Whether the trial has no later attempt, and so waits for a retry."""
     end: str = "failed"
-    """``failed`` or ``timed_out``."""
+    """``failed``, ``timed_out`` or ``pruned``."""

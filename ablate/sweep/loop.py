@@ -6,9 +6,10 @@ import heapq
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+
+from optuna.trial import TrialState
 
 from ablate.errors import AblateError
 from ablate.records.layout import AttemptFolder, StudyFolder, read_json
@@ -16,8 +17,11 @@ from ablate.records.sealing import seal
 from ablate.records.steps import furthest_step, noted_step
 from ablate.records.usage import Use
 from ablate.slots import Advanced, Ended, Job, Pool
+from ablate.sweep import events
+from ablate.sweep.agenda import Agenda
 from ablate.sweep.books import Books
 from ablate.sweep.budget import Budget
+from ablate.sweep.choosing import Chosen
 from ablate.sweep.events import (
     Beat,
     Counts,
@@ -25,6 +29,7 @@ from ablate.sweep.events import (
     Failure,
     Interrupted,
     Outcome,
+    Paused,
     Reconciled,
     Stopping,
     SweepEnded,
@@ -32,14 +37,17 @@ from ablate.sweep.events import (
     TrialEnded,
     TrialProgress,
     TrialStarted,
+    Tuned,
     WorkerLost,
 )
 from ablate.sweep.index import Index, Label, Record
 from ablate.sweep.lock import now
-from ablate.sweep.preparing import Configs, next_attempt, write_config
+from ablate.sweep.preparing import Configs, next_attempt, write_config, write_plan
 from ablate.sweep.signals import Stop
 from ablate.sweep.storage import Storage
-from ablate.sweep.survey import failure, how_it_ended, survey
+from ablate.sweep.survey import Survey, failure, how_it_ended, rung_of
+from ablate.sweep.tuning.sampling import distributions, told
+from ablate.sweep.tuning.search import Pruned, Run
 
 PATIENCE = 8.0
 """Seconds that a stopped sweep waits for checkpoints; with what follows it ends within ten."""
@@ -59,9 +67,7 @@ class _Running:
     ) -> TrialEnded:
         label, seconds = self.label, time.monotonic() - self.began
         number = self.attempt.number
-        return TrialEnded(
-            label.trial, label.arm_name, label.seed, number, self.slot, end, value, reason, seconds, failure
-        )
+        return TrialEnded(label.trial, label.shown, label.seed, number, self.slot, end, value, reason, seconds, failure)
 
 
 class Loop:
@@ -70,7 +76,8 @@ class Loop:
     def __init__(
         self,
         study: StudyFolder,
-        plan: Mapping[str, Any],
+        agenda: Agenda,
+        found: Survey,
         pool: Pool,
         *,
         job: Job,
@@ -81,8 +88,10 @@ class Loop:
     ) -> None:
         """Nothing is looked at or started yet."""
         self._study = study
-        self._plan = plan
-        self._configs = Configs(plan)
+        self._agenda = agenda
+        self._found = found
+        self._plan = agenda.plan
+        self._configs = Configs(self._plan)
         self._pool = pool
         self._job = job
         """What all jobs have in common."""
@@ -92,35 +101,38 @@ class Loop:
         self._exhausted: Use | None = None
         self._stale: str | None = None
         """Why no trial can run any more."""
-        self._planned = {label.trial: label for label in self._configs.labels()}
+        self._opened: dict[str, Run] = {}
+        """The trials that there are so far, each with how far it is to go."""
+        self._tuned = agenda.chosen
         self._waiting: deque[Label] = deque()
-        self._held = 0
-        """How many wait too, and are not to be started by this call."""
         self._running: dict[str, _Running] = {}
         self._ends: dict[str, str] = {}
         self._failures: dict[str, Failure] = {}
         self._losses: dict[str, int] = {}
         """Attempts lost in a row without a new checkpoint."""
-        self._written: set[str] = set()
+        self._written: set[tuple[str, int | None]] = set()
         self._places = pool.slots(job.device, job.threads)
         self._slots = list(range(self._places))
-        self._books = Books(storage, plan["name"], plan["objective"], emit)
+        self._books = Books(storage, self._plan["name"], self._plan["objective"], emit)
         self._beat = time.monotonic()
 
-    def __call__(self, retry: frozenset[str], limit: int | None, chosen: frozenset[str]) -> Outcome:
+    def __call__(self, retry: frozenset[str], limit: int | None, chosen: Chosen) -> Outcome:
         """Start the chosen trials that are missing, at most ``limit``, and see each to its end.
 
         Raises:
             AblateError: the disk takes nothing more, nothing can run, or what the plan was made from has changed.
             Interrupted: a signal came.
         """
-        reconcile = self._look(retry, limit, chosen)
+        self._retry, self._limit, self._chosen = retry, limit, chosen
+        for trial in self._found.damaged:
+            self._emit(Reconciled(trial, "its record was damaged; it was set aside, and the trial runs again"))
+        self._open()
         metric = self._plan["objective"]["metric"]
         self._exhausted = self._budget.exhausted()
-        to_run = 0 if self._exhausted else len(self._waiting)
+        to_run = 0 if self._exhausted else len(self._waiting) + self._agenda.total - len(self._opened)
         self._emit(SweepStarted(self._counts(), to_run, self._places, metric))
         try:
-            self._books.enter(reconcile)
+            self._books.enter(self._reconcile)
             self._books.start()
             if not self._exhausted:
                 self._loop()
@@ -143,40 +155,71 @@ class Loop:
 
     # --- what there is to do ---
 
-    def _look(self, retry: frozenset[str], limit: int | None, chosen: frozenset[str]) -> Callable[[Index], None]:
-        """Sort the planned trials by what their folders say; gives what puts the index right."""
-        found = survey(self._study)
-        for trial in found.damaged:
-            self._emit(Reconciled(trial, "its record was damaged; it was set aside, and the trial runs again"))
-        gave_up = found.waiting_for_retry()
-        for id, fate in found.fates(self._planned, chosen, retry, limit):
+    def _open(self) -> None:
+        """Take up what has opened since the last call, by what is known of the trials."""
+        runs, prunes = self._agenda.moves()
+        while prunes:
+            for pruned in prunes:
+                self._prune(pruned)
+            more, prunes = self._agenda.moves()
+            runs += more
+        runs = [run for run in runs if run.trial["id"] not in self._ends]  # it came to its end before its rung
+        self._ends |= dict.fromkeys(self._agenda.given_up, "pruned")
+        if runs or self._tuned != self._agenda.chosen:
+            self._tell_tuned()
+        self._opened |= {run.trial["id"]: run for run in runs}
+        gave_up = self._found.waiting_for_retry()
+        for id, fate in self._found.fates((run.trial for run in runs), self._chosen, self._retry, self._limit):
+            label = self._configs.label(self._opened[id].trial)
             if fate == "sealed":
-                self._ends[id] = found.records[id]["end"]
+                self._ends[id] = self._found.records[id]["end"]
             elif fate == "run":
-                self._waiting.append(self._planned[id])
-            elif fate == "held":
-                self._held += 1
-            else:
+                self._waiting.append(label)
+                self._limit = None if self._limit is None else self._limit - 1
+            elif fate != "held":
                 attempt = self._study.trial(id).attempt(gave_up[id].attempt)
-                self._failures[id] = failure(self._planned[id], attempt, fate, gave_up[id].error)
+                self._failures[id] = failure(label, attempt, fate, gave_up[id].error)
 
-        def reconcile(index: Index) -> None:
-            index.reconcile(found.records, found.failed, self._planned.keys())
+    def _prune(self, pruned: Pruned) -> None:
+        """Give a tuning trial up at its rung: the end of its last attempt, which a larger budget may undo."""
+        label = self._configs.label(pruned.trial)
+        attempt = self._study.trial(label.trial).attempts()[-1]
+        words = f"given up at step {pruned.step}: others of its batch were better there"
+        seal(attempt.end, {"end": "pruned", "error": words, "at": now()})
+        self._agenda.gave_up(label.trial)
+        self._emit(events.Pruned(label.trial, label.shown, label.seed, pruned.step))
+        self._books.enter(lambda index: index.failed(label, attempt.number, words, "pruned"))
 
-        return reconcile
+    def _tell_tuned(self) -> None:
+        """Say which arms have found their values, and keep the plan as it is now."""
+        plan, chosen = self._agenda.plan, self._agenda.chosen
+        if plan is self._plan:
+            return
+        names = {arm["id"]: arm["name"] for arm in plan["arms"]}
+        for arm in chosen.keys() - self._tuned.keys():
+            best, tried = self._agenda.best(arm), self._agenda.tried(arm)
+            self._emit(Tuned(names[arm], best.values, self._agenda.value(best.cost), len(tried)))
+            self._books.enter(_proposals(names[arm], self._agenda, arm))
+        self._tuned, self._plan, self._configs = chosen, plan, Configs(plan)
+        write_plan(self._study, plan, None)
+
+    def _reconcile(self, index: Index) -> None:
+        index.reconcile(self._found.records, self._found.failed, self._opened.keys())
 
     def _counts(self) -> Counts:
         ends = [*self._ends.values(), *(each.end for each in self._failures.values())]
+        planned = self._agenda.total
         counts = Counts(
-            planned=len(self._planned),
+            planned=planned,
             complete=ends.count("complete"),
             diverged=ends.count("diverged"),
             failed=ends.count("failed"),
             running=len(self._running),
-            waiting=len(self._waiting) + self._held,
+            waiting=planned - len(ends) - len(self._running),
             timed_out=ends.count("timed_out"),
+            pruned=ends.count("pruned"),
         )
-        assert counts.planned == len(ends) + counts.running + counts.waiting
+        assert counts.waiting >= len(self._waiting)
         return counts
 
     # --- the loop ---
@@ -222,13 +265,14 @@ class Loop:
             self._pool.submit(
                 replace(self._job, trial=folder.id, folder=str(folder.path.resolve()), attempt=attempt.number)
             )
-            self._emit(TrialStarted(folder.id, label.arm_name, label.seed, attempt.number, slot))
+            self._emit(TrialStarted(folder.id, label.shown, label.seed, attempt.number, slot))
             self._books.enter(_runs(label, attempt.number))
 
     def _write_config(self, label: Label) -> None:
-        if label.trial not in self._written:
-            write_config(self._study.trial(label.trial), self._configs[label.trial])
-            self._written.add(label.trial)
+        run = self._opened[label.trial]
+        if (label.trial, run.pause_at) not in self._written:
+            write_config(self._study.trial(label.trial), self._configs.of(run.trial, run.pause_at))
+            self._written.add((label.trial, run.pause_at))
 
     def _write_ahead(self) -> None:
         """Write the next trials' configurations: being sure of a file takes longer than anything at a start."""
@@ -258,6 +302,8 @@ class Loop:
             self._failed(running, report.error or "")
         elif report.end == "timed_out":
             self._failed(running, how_it_ended(running.attempt)[1], "timed_out")
+        elif report.end == "paused" and (reached := rung_of(running.attempt)):
+            self._paused(running, *reached)
         elif self._stopping or report.end == "stale":
             if report.end == "stale":
                 self._stale = report.error
@@ -266,12 +312,21 @@ class Loop:
         else:
             self._lost(running, report.error or report.end)
 
+    def _paused(self, running: _Running, step: int, value: float | None) -> None:
+        label = running.label
+        self._agenda.reached(label.trial, step, value)
+        self._emit(Paused(label.trial, label.shown, label.seed, running.slot, step, value))
+        self._books.enter(lambda index: index.reached(label.trial, step, value))
+        self._open()
+
     def _sealed(self, running: _Running, record: Record) -> None:
         self._ends[running.label.trial] = record["end"]
         value = record["metrics"].get(self._plan["objective"]["metric"])
         reason = "{rule} at step {step}".format(**record["reason"]) if record.get("reason") else None
         self._emit(running.ended(record["end"], value=value, reason=reason))
         self._books.enter(lambda index: index.sealed(record))
+        self._agenda.sealed(record)
+        self._open()
 
     def _failed(self, running: _Running, error: str, end: str = "failed") -> None:
         label, attempt = running.label, running.attempt
@@ -284,7 +339,7 @@ class Loop:
         label, attempt = running.label, running.attempt
         self._losses[label.trial] = 0 if self._got_further(attempt) else self._losses[label.trial] + 1
         again = self._losses[label.trial] <= self._plan["budget"]["retries"]
-        self._emit(WorkerLost(label.trial, label.arm_name, label.seed, attempt.number, running.slot, cause, again))
+        self._emit(WorkerLost(label.trial, label.shown, label.seed, attempt.number, running.slot, cause, again))
         if again:
             self._waiting.appendleft(running.label)
         else:
@@ -304,3 +359,24 @@ def _runs(label: Label, attempt: int) -> Callable[[Index], None]:
 
 def _waits(trial: str) -> Callable[[Index], None]:
     return lambda index: index.waits(trial)
+
+
+def _proposals(name: str, agenda: Agenda, arm: str) -> Callable[[Index], None]:
+    params, tried = agenda.params(arm), agenda.tried(arm)
+    space = distributions(params, tried)
+
+    def enter(index: Index) -> None:
+        for number, each in enumerate(tried):
+            value = agenda.value(each.cost)
+            rungs = {each.rung: value} if each.rung is not None and value is not None else {}
+            final = value if each.rung is None else None
+            state = (
+                TrialState.PRUNED
+                if each.rung is not None
+                else TrialState.FAIL
+                if value is None
+                else TrialState.COMPLETE
+            )
+            index.proposal(name, number, told(params, each.values), space, final, state, rungs=rungs)
+
+    return enter

@@ -9,6 +9,7 @@ from typing import Any
 from ablate.records.layout import AttemptFolder, StudyFolder, TrialFolder, read_json
 from ablate.records.sealing import replacing, write_json
 from ablate.sweep.index import Label
+from ablate.sweep.tuning.search import rungs, tuned_arm
 
 CHECKPOINT_SECONDS = 30.0
 """What a plan without a word on it means."""
@@ -25,14 +26,28 @@ class Configs:
 
     def labels(self) -> Iterator[Label]:
         """What each planned trial is called, in the plan's order."""
-        for id, trial in self._trials.items():
-            arm = self._arms[trial["arm"]]
-            yield Label(id, arm["name"], trial["seed"], arm["levels"])
+        return map(self.label, self._trials.values())
+
+    def label(self, trial: Mapping[str, Any]) -> Label:
+        """What a trial is called."""
+        arm = self._arms[trial["arm"]]
+        return Label(trial["id"], arm["name"], trial["seed"], arm["levels"], trial.get("tuned", {}))
 
     def __getitem__(self, id: str) -> dict[str, Any]:
-        """The configuration of the trial with this identity."""
-        plan, trial = self._plan, self._trials[id]
-        arm = self._arms[trial["arm"]]
+        """The configuration of the planned trial with this identity."""
+        return self.of(self._trials[id])
+
+    def of(self, trial: Mapping[str, Any], pause_at: int | None = None) -> dict[str, Any]:
+        """The configuration of a trial, one that opened later too.
+
+        Args:
+            trial: as the plan has it, with its tuned values.
+            pause_at: the rung at which a tuning trial is judged.
+        """
+        plan, id, arm = self._plan, trial["id"], self._arms[trial["arm"]]
+        if trial.get("tuned"):
+            arm = tuned_arm(arm, trial["tuned"])
+        steps = rungs(arm, plan["tuning"]) if "number" in trial else []
         return {
             "trial": id,
             "arm": arm["id"],
@@ -51,9 +66,12 @@ class Configs:
                 "checkpoint_seconds": plan["budget"].get("checkpoint_seconds", CHECKPOINT_SECONDS),
                 "probes": plan["probes"],
                 "objective": plan["objective"]["metric"],
+                **({"rungs": steps} if steps else {}),
+                **({"pause_at": pause_at} if pause_at is not None else {}),
                 **({"trial_timeout": timeout} if (timeout := plan["budget"].get("trial_timeout")) else {}),
                 **({"loggers": plan["loggers"]} if plan.get("loggers") else {}),
             },
+            **({"untuned": arm["tuning"]["identity"], "tuned": trial.get("tuned", {})} if arm.get("tuning") else {}),
             "components": arm.get("components", plan["components"]),
             "data": arm.get("data", plan["data"]),
             "folder": plan.get("folder", "."),

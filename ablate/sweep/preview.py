@@ -8,6 +8,7 @@ from typing import Any
 
 from ablate.records.layout import StudyFolder, TrialFolder
 from ablate.records.usage import uses
+from ablate.sweep.agenda import Agenda
 from ablate.sweep.changes import orphans, planned_before, refusal_of
 from ablate.sweep.choosing import Only, Seeds, choose, retried
 from ablate.sweep.lock import refusal
@@ -28,15 +29,19 @@ class Tally:
     """Have failed, and wait for ``--retry failed``."""
     timed_out: int = 0
     """Have timed out, and wait for ``--retry timeout``."""
+    pruned: int = 0
+    """Were given up in tuning, and are left alone."""
     held: int = 0
     """Are not to be started by this call: ``only``, ``seeds`` or ``limit`` leaves them waiting."""
+    later: int = 0
+    """Open once the tuning of their arm has come so far."""
     new: int = 0
     """How many of all these the study's last plan had not."""
 
     @property
     def planned(self) -> int:
         """All of the plan's trials."""
-        return self.results + self.resume + self.anew + self.failed + self.timed_out + self.held
+        return sum(getattr(self, field.name) for field in fields(self) if field.name != "new")
 
     @property
     def to_run(self) -> int:
@@ -81,11 +86,18 @@ def preview(
     chosen, retry = choose(plan, only, seeds), retried(retry)
     found = survey(study, mend=False)
     before = planned_before(study).keys()
-    tallies = {arm["id"]: Tally() for arm in plan["arms"]}
-    arm_of = {trial["id"]: trial["arm"] for trial in plan["trials"]}
-    for id, fate in found.fates(arm_of, chosen, retry, limit):
+    agenda = Agenda.after(plan, found)
+    runs, _ = agenda.moves()
+    plan = agenda.plan
+    later = agenda.later
+    tallies = {arm["id"]: Tally(later=later.get(arm["id"], 0)) for arm in plan["arms"]}
+    trials = {run.trial["id"]: run.trial for run in runs}
+    for id, fate in found.fates(trials.values(), chosen, retry, limit):
         kind = _kind(study.trial(id)) if fate == "run" else "results" if fate == "sealed" else fate
-        tallies[arm_of[id]] += Tally(**{kind: 1}, new=0 if id in before else 1)
+        tallies[trials[id]["arm"]] += Tally(**{kind: 1}, new=0 if id in before else 1)
+    arm_of = {trial["id"]: trial["arm"] for trial in (plan.get("tuning") or {}).get("runs", ())}
+    for id in agenda.given_up:
+        tallies[arm_of[id]] += Tally(pruned=1)
     arms = tuple((arm["id"], arm["name"], tallies[arm["id"]]) for arm in plan["arms"])
     refused = refusal(study) or (None if extend else refusal_of(study, orphans(study, plan)))
     seen = Preview(study, arms, refused)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ablate.records.layout import AttemptFolder, StudyFolder, TrialFolder, read_json
 from ablate.records.shapes import label_fault, record_fault
+from ablate.sweep.choosing import Chosen
 from ablate.sweep.events import Failure
 from ablate.sweep.index import GAVE_UP, FailedAttempt, Label, Record
 
@@ -25,6 +26,13 @@ class Survey:
     failed: tuple[FailedAttempt, ...]
     damaged: tuple[str, ...]
     """Trials whose record could not be read; it was set aside, and they run again."""
+    rungs: Mapping[str, Mapping[int, float | None]] = field(default_factory=dict)
+    """The objective's value of tuning trials at the rungs that they have reached, by step."""
+
+    @property
+    def pruned(self) -> list[str]:
+        """Tuning trials that were given up at a rung."""
+        return [trial for trial, attempt in self.waiting_for_retry().items() if attempt.end == "pruned"]
 
     def waiting_for_retry(self) -> dict[str, FailedAttempt]:
         """The trials whose last attempt failed or timed out, and that attempt."""
@@ -35,21 +43,23 @@ class Survey:
         }
 
     def fates(
-        self, planned: Iterable[str], chosen: Collection[str], retry: Collection[str], limit: int | None
+        self, planned: Iterable[Mapping[str, Any]], chosen: Chosen, retry: Collection[str], limit: int | None
     ) -> Iterator[tuple[str, str]]:
-        """What a call does with each planned trial, in the order in which it starts them.
+        """What a call does with each of these trials, in the order in which it starts them.
 
         Gives the trial's identity with ``sealed`` (it has its result), ``run``, ``held`` (it waits, and is not to be
-        started), or how it ended that is not to be run again: ``failed`` or ``timed_out``.
+        started), or how it ended that is not to be run again: ``failed`` or ``timed_out``. A trial that tuning has
+        given up runs, if it is among these.
         """
-        gave_up = self.waiting_for_retry()
+        gave_up = {trial: attempt for trial, attempt in self.waiting_for_retry().items() if attempt.end != "pruned"}
         left = limit
-        for trial in planned:
+        for each in planned:
+            trial = each["id"]
             if trial in self.records:
                 yield trial, "sealed"
-            elif trial in gave_up and (gave_up[trial].end not in retry or trial not in chosen):
+            elif trial in gave_up and (gave_up[trial].end not in retry or not chosen(each)):
                 yield trial, gave_up[trial].end
-            elif trial not in chosen or left == 0:
+            elif not chosen(each) or left == 0:
                 yield trial, "held"
             else:
                 left = None if left is None else left - 1
@@ -61,6 +71,7 @@ def survey(study: StudyFolder, *, mend: bool = True) -> Survey:
     records: dict[str, Record] = {}
     failed: list[FailedAttempt] = []
     damaged: list[str] = []
+    rungs: dict[str, Mapping[int, float | None]] = {}
     for folder in study.trials():
         record = _record(folder)
         if record is not None:
@@ -70,11 +81,22 @@ def survey(study: StudyFolder, *, mend: bool = True) -> Survey:
                 os.replace(folder.result, folder.result.with_suffix(".damaged.json"))
             damaged.append(folder.id)
         attempts = folder.attempts()
+        if reached := dict(rung for attempt in attempts if (rung := rung_of(attempt))):
+            rungs[folder.id] = reached
         for attempt in attempts:
             if attempt.end.exists() and (label := _label(folder)):
                 end, error = how_it_ended(attempt)
                 failed.append(FailedAttempt(label, attempt.number, error, attempt == attempts[-1], end))
-    return Survey(records, tuple(failed), tuple(damaged))
+    return Survey(records, tuple(failed), tuple(damaged), rungs)
+
+
+def rung_of(attempt: AttemptFolder) -> tuple[int, float | None] | None:
+    """The rung at which an attempt paused, as step and value; None if it did not, or its file cannot be read."""
+    if not attempt.rung.exists():
+        return None
+    told = _object(attempt.rung)
+    step, value = told.get("step"), told.get("value")
+    return (step, value if isinstance(value, int | float) else None) if isinstance(step, int) else None
 
 
 def how_it_ended(attempt: AttemptFolder) -> tuple[str, str]:

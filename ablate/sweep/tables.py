@@ -80,10 +80,15 @@ class Tables:
             self._begin()
             self._rdb.set_trial_user_attr(entry, key, value)
 
-    def finish(self, entry: int, end: str, reason: str) -> None:
+    def reached(self, entry: int, step: int, value: float) -> None:
+        """Give a trial that has not ended its value at a rung."""
+        self._begin()
+        self._rdb.set_trial_intermediate_value(entry, step, value)
+
+    def finish(self, entry: int, end: str, reason: str, state: TrialState = TrialState.FAIL) -> None:
         """End a trial without a result."""
         self.note(entry, end=end, reason=reason)
-        self.set(entry, TrialState.FAIL)
+        self.set(entry, state)
 
     def trials(self, study: int | None = None) -> list[FrozenTrial]:
         """Every trial of the study, or of another one."""

@@ -119,11 +119,12 @@ class Worker:
             on_progress=on_progress,
             should_stop=self._should_stop,
         )
-        if end not in ("complete", "diverged", "timed_out", "interrupted"):
+        place = folder.attempt(job.attempt)
+        written = {"complete": folder.result, "diverged": folder.result, "timed_out": place.end, "paused": place.rung}
+        if end not in written and end != "interrupted":
             raise RuntimeError(f"{job.trainer} said that the trial's end is {end!r}")
-        sealed = folder.attempt(job.attempt).end if end == "timed_out" else folder.result
-        if end != "interrupted" and not sealed.exists():
-            raise RuntimeError(f"{job.trainer} said {end!r} and sealed no {'end' if end == 'timed_out' else 'result'}")
+        if end in written and not written[end].exists():
+            raise RuntimeError(f"{job.trainer} said {end!r} and wrote no {written[end].name}")
         return end
 
     def _advance(self, report: Advanced) -> None:

@@ -32,6 +32,10 @@ class Job:
     loggers: Sequence[Logger] = ()
     trial_timeout: float | None = None
     """Seconds that the trial may train, over all attempts."""
+    rungs: Sequence[int] = ()
+    """Steps at which a tuning trial is evaluated to be judged among its batch."""
+    pause_at: int | None = None
+    """The one of them at which this attempt ends."""
 
     @classmethod
     def read(cls, folder: TrialFolder, registry: Registry) -> Job:
@@ -50,6 +54,8 @@ class Job:
             probes=Probes.model_validate(observe["probes"], context=context),
             loggers=_LOGGERS.validate_python(observe.get("loggers", []), context=context),
             trial_timeout=observe.get("trial_timeout"),
+            rungs=observe.get("rungs", ()),
+            pause_at=observe.get("pause_at"),
         )
 
     @property
@@ -60,7 +66,8 @@ class Job:
     @property
     def evaluate_at(self) -> frozenset[int]:
         """How many updates are done at each evaluation; the last is the last step."""
-        return frozenset(round(self.steps * n / self.evaluations) for n in range(1, self.evaluations + 1)) - {0}
+        spaced = {round(self.steps * n / self.evaluations) for n in range(1, self.evaluations + 1)}
+        return frozenset(spaced | set(self.rungs)) - {0}
 
     def load(self) -> Data:
         """The task's data.

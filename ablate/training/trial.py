@@ -18,7 +18,7 @@ from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from ablate.errors import InputError
 from ablate.model.parameters import build, root_site
 from ablate.records.layout import AttemptFolder, TrialFolder
-from ablate.records.sealing import seal
+from ablate.records.sealing import seal, write_json
 from ablate.records.series import CURVES, PROBES, write_series
 from ablate.registry import Registry
 from ablate.slots import SLOTS, Data, Task
@@ -68,8 +68,8 @@ def train(
         should_stop: asked after every step; when it says yes, a checkpoint is written and the trial left.
 
     Returns:
-        ``complete`` or ``diverged``, with the record sealed; ``timed_out``, with the attempt's end sealed; or
-        ``interrupted``.
+        ``complete`` or ``diverged``, with the record sealed; ``timed_out``, with the attempt's end sealed; ``paused``
+        at a rung, with the objective's value there; or ``interrupted``.
 
     Raises:
         InputError: the task does not give the metrics that it names.
@@ -85,6 +85,8 @@ def train(
     module = _module(job, data, registry)
     if checkpoint := checkpoints.newest(folder):
         module.restore(checkpoint)
+    if module.divergence is None and module.done == job.pause_at:  # it was stopped as it came to the rung
+        return _pause(module, place, job)
     if module.done < job.steps and module.divergence is None:
         with Loggers(job, place, module) as loggers:
             watch = _Watch(module, place, job, data, on_progress, should_stop, loggers)
@@ -120,8 +122,9 @@ class _Watch:
         loggers: Loggers,
     ) -> None:
         self.left: str | None = None
-        """``interrupted`` or ``timed_out``, once the trial has been left before its end."""
+        """``paused``, ``interrupted`` or ``timed_out``, once the trial has been left before its end."""
         self._module = module
+        self._job = job
         self._place = place
         self._every = job.checkpoint_seconds
         self._timeout = job.trial_timeout
@@ -135,7 +138,9 @@ class _Watch:
     def __call__(self) -> None:
         module, now = self._module, time.perf_counter()
         over = module.done == module.steps or module.divergence is not None
-        if not over and self._should_stop():
+        if not over and module.done == self._job.pause_at:
+            self._leave(_pause(module, self._place, self._job))
+        elif not over and self._should_stop():
             self._leave("interrupted")
         elif not over and self._timeout is not None and module.seconds >= self._timeout:
             self._leave("timed_out")
@@ -206,6 +211,18 @@ def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
         trainer.fit(module, datamodule=TrialData(batches))
 
 
+def _pause(module: TrialModule, place: AttemptFolder, job: Job) -> str:
+    """Write what a tuning trial that has reached its rung is judged by."""
+    value = _at(module, job, module.done)
+    write_json(place.rung, {"step": module.done, "value": value})
+    return "paused"
+
+
+def _at(module: TrialModule, job: Job, step: int) -> float | None:
+    """The objective at an evaluation; None where it is not finite."""
+    return _finite(dict(module.history.evaluations)[step][job.raw["observe"]["objective"]])
+
+
 def _precision(job: Job) -> Literal["32-true", "bf16-mixed"]:
     """The arithmetic; a plan has made ``auto`` plain."""
     precision = job.setup.training.precision
@@ -236,6 +253,8 @@ def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
     return {
         "schema": 1,
         **{name: job.raw[name] for name in ("trial", "arm", "arm_name", "levels", "seed", "components", "data")},
+        **({"tuned": job.raw["tuned"]} if job.raw.get("tuned") else {}),
+        **({"rungs": reached} if (reached := _rungs(module, job)) else {}),
         "end": "complete" if finite else "diverged",
         "reason": reason,
         "steps": steps,
@@ -253,6 +272,12 @@ def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
         "threads": job.setup.training.threads,
         "versions": versions(),
     }
+
+
+def _rungs(module: TrialModule, job: Job) -> list[list[float | None]]:
+    """Step and objective at each rung that the trial has passed."""
+    passed = dict(module.history.evaluations)
+    return [[step, _at(module, job, step)] for step in job.rungs if step in passed]
 
 
 def _check_metrics(task: Task, final: Mapping[str, float], judged: Sequence[str]) -> None:

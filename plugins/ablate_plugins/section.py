@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from ablate.reporting import answers, cells, effects, flow, provenance, series, stability, trials
+from ablate.reporting import answers, cells, effects, flow, provenance, series, stability, trials, tuning
 from ablate.reporting.figures import curves, factorial, forest, gradients, inside, seeds
 from ablate.reporting.study import Study
 from ablate.slots import Page, Section
@@ -220,6 +220,22 @@ class Curves(Section):
             alt=f"{study.metric} of {len(arms)} arms against training tokens",
             caption=f"{curves.caption(study, arms)} {cut}",
         )
+
+
+class Tuning(Section):
+    """What each arm was tuned to, of how many combinations, and whether the best one lies at an edge."""
+
+    kind: Literal["tuning"] = "tuning"
+    order: ClassVar[float] = 7
+    title: ClassVar[str] = "Tuning"
+
+    def render(self, page: Page) -> str:
+        """A table; nothing where nothing was tuned."""
+        study: Study = page.study
+        if not study.plan.get("tuning"):
+            return ""
+        table = page.table(tuning.tuning_table(study), "tuning", "The tuned values of each arm")
+        return page.template("tuning.html", how=tuning.how(study), table=table)
 
 
 class Unfinished(Section):

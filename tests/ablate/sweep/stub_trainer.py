@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import threading
@@ -12,7 +13,7 @@ from typing import Any
 
 from ablate.errors import StaleError
 from ablate.records.layout import TrialFolder, read_json
-from ablate.records.sealing import replacing, seal
+from ablate.records.sealing import replacing, seal, write_json
 from ablate.records.steps import note_step
 from ablate.registry import Registry
 from ablate.sweep.lock import now
@@ -44,7 +45,12 @@ def train(
     os.write(1, b"and this past Python\n")
     if "shows" in does:
         print(f"{does['shows']}={os.environ.get(does['shows'])}, device={device}")
+    observe = config["observe"]
     while step < steps:
+        if step == observe.get("pause_at"):
+            write_json(folder.attempt(attempt).rung, {"step": step, "value": _bowl(does, config["seed"], step)})
+            _write_checkpoint(folder, attempt, step, state, costs)
+            return "paused"
         time.sleep(does.get("seconds", 0.0))
         state = (state * 48_271 + step) % MODULUS
         step += 1
@@ -75,8 +81,20 @@ def train(
         "metrics": {"val/loss": None if diverged else state / MODULUS},
         "sealed": now(),
     }
+    if "lr" in does:
+        rungs = [[rung, _bowl(does, config["seed"], rung)] for rung in observe.get("rungs", ())]
+        record |= {
+            "metrics": {"val/loss": _bowl(does, config["seed"], steps)},
+            "rungs": rungs,
+            "tuned": config["tuned"],
+        }
     seal(folder.result, record)
     return str(record["end"])
+
+
+def _bowl(does: dict[str, Any], seed: int, step: int) -> float:
+    """A loss that is smallest at the arm's best learning rate, falls with the steps and differs a little by seed."""
+    return float((math.log10(does["lr"]) - math.log10(does["best"])) ** 2 + 1 / step + seed / 1e6)
 
 
 def final(seed: int, steps: int) -> float:

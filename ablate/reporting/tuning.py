@@ -1,0 +1,78 @@
+"""What each arm was tuned to, and what that rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ablate.analysis.prose import number
+from ablate.analysis.tuned import edges
+from ablate.reporting.effects import label_of, named
+from ablate.reporting.numbers import digits, fixed, interval, level, plain, whole
+from ablate.reporting.study import Study
+from ablate.reporting.tables import Column, Table
+
+
+def tuning_table(study: Study) -> Table:
+    """An arm a row: its values, the objective that they reached in tuning, and how many were tried."""
+    params = list(study.plan["tuning"]["params"])
+    columns = [
+        Column("name", "arm", numeric=False, adorn=named, compose=label_of),
+        *(Column(path, path.rpartition(".")[2], empty="not tuned") for path in params),
+        Column("value", f"{plain(study.metric)} in tuning", unit=plain(study.plan["units"][study.metric])),
+        Column("tried", "combinations"),
+        Column("diverged", "diverged", unit="trials", optional=True),
+        Column("pruned", "given up", unit="trials", optional=True),
+        Column("missing", "missing", unit="trials", optional=True),
+        Column("edge", "at an edge", numeric=False),
+        Column("again", "Δ at the baseline's values", compose=_again, optional=True),
+    ]
+    again = {row["arm"]: row for row in study.results.at_baseline().to_dict("records")}
+    return Table(columns, [_row(study, arm, params, again.get(arm["id"])) for arm in study.plan["arms"]], pinned=1)
+
+
+def how(study: Study) -> str:
+    """How it was searched, in a sentence or two."""
+    tuning = study.plan["tuning"]
+    words = (
+        f"{number(tuning['combinations'], 'combination')} on {number(len(tuning['seeds']), 'seed')} that no effect uses"
+    )
+    halving = tuning["halving"]
+    more = (
+        f", of which one in {halving['reduction']} goes on at each of {number(halving['rungs'], 'rung')}"
+        if halving
+        else ""
+    )
+    more += f"; the ranges were widened {number(tuning['widened'], 'time')}" if tuning.get("widened") else ""
+    first = f"Each arm was tuned by {tuning['method']}: {words}{more}."
+    return f"{first} The verdicts compare every arm at its own best values."
+
+
+def _row(study: Study, arm: dict[str, Any], params: list[str], again: Any) -> dict[str, Any]:
+    shown = study.by_id[arm["id"]]
+    frame = study.results.tuning()
+    frame = frame[frame["arm"] == arm["id"]]
+    best = frame[frame["chosen"]]
+    ends = frame["end"]
+    tuned = arm.get("tuned") or {}
+    at_edge = edges(study.plan, arm, frame)
+    row: dict[str, Any] = {"name": plain(arm["name"]), "label": shown.label, "look": shown.look}
+    row |= {path: _written(tuned[path]) if path in tuned else "" for path in params}
+    return row | {
+        "value": fixed(best[study.metric].mean(), study.places) if best[study.metric].notna().all() else "",
+        "tried": whole(frame["number"].nunique()) if len(frame) else "",
+        "diverged": whole((ends == "diverged").sum()),
+        "pruned": whole((ends == "pruned").sum()),
+        "missing": whole((~ends.isin(("complete", "diverged", "pruned"))).sum()),
+        "edge": "; ".join(f"{path.rpartition('.')[2]}: {where}" for path, where in at_edge.items()),
+        "again": fixed(again["effect"], study.places, sign=True) if again else "",
+        "again_low": fixed(again["low"], study.places, sign=True) if again else "",
+        "again_high": fixed(again["high"], study.places, sign=True) if again else "",
+    }
+
+
+def _again(record: Any) -> str:
+    return f"{record['again']} {interval(record['again_low'], record['again_high'])}".strip()
+
+
+def _written(value: Any) -> str:
+    return digits(value) if isinstance(value, float) else level(value)

@@ -1,0 +1,179 @@
+"""Tuning, seen from the folders and the events of a sweep of stub trials."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from optuna.trial import TrialState
+
+from ablate.records.layout import StudyFolder, read_json
+from ablate.sweep.events import Counts, Pruned, TrialEnded, TrialStarted, Tuned
+from tests.ablate.sweep.conftest import StartDriver
+from tests.ablate.sweep.stub_study import Run, attempts, entries, make_plan, sealed, until
+
+PATH = "model.lr"
+GRID = [1e-4, 1e-3, 1e-2, 1e-1]
+
+
+def tuned_plan(best: dict[int, float], *, seeds: int = 2, steps: int = 9, **options: Any) -> dict[str, Any]:
+    """Arms whose loss is smallest at these learning rates, and one that has nothing to tune."""
+    plan = make_plan([{"lr": 1e-3, "best": rate} for rate in best.values()] + [{}], seeds=seeds, steps=steps)
+    tuning: dict[str, Any] = {
+        "method": "grid",
+        "params": {PATH: {"log": [GRID[0], GRID[-1]], "linear": None, "values": None, "n": len(GRID)}},
+        "points": {PATH: GRID},
+        "beyond": {},
+        "seeds": [100, 101],
+        "combinations": len(GRID),
+        "batch": 4,
+        "halving": None,
+        "widen": False,
+        "at_baseline": False,
+        **options,
+    }
+    for arm in plan["arms"]:
+        arm["steps"] = steps
+        if "lr" in arm["config"]["model"]:
+            arm["tuning"] = {"identity": f"what {arm['id']} is", "params": [PATH]}
+    trials = [{**trial, "id": f"p{trial['id']}"} for trial in plan["trials"]]
+    return {**plan, "trials": trials, "tuning": tuning, "baseline": "arm0", "seeds": list(range(seeds))}
+
+
+def chosen(study: StudyFolder) -> dict[str, Any]:
+    return {arm["id"]: arm["tuned"][PATH] for arm in read_json(study.plan)["arms"] if "tuned" in arm}
+
+
+def test_each_arm_is_reported_at_its_own_best_values(study: StudyFolder) -> None:
+    plan = tuned_plan({0: 1e-3, 1: 1e-2})
+    run = Run(study, plan)
+    assert run.outcome.counts == Counts(planned=22, complete=22, diverged=0, failed=0, running=0, waiting=0)
+    assert chosen(study) == {"arm0": 1e-3, "arm1": 1e-2}
+    assert sorted((event.arm, event.values[PATH], event.combinations) for event in run.of(Tuned)) == [
+        ("baseline", 1e-3, 4),
+        ("x=1", 1e-2, 4),
+    ]
+    kept = read_json(study.plan)
+    assert [arm["config"]["model"].get("lr") for arm in kept["arms"]] == [1e-3, 1e-2, None]
+    assert len(kept["tuning"]["runs"]) == 16
+    records = sealed(study)
+    for trial in kept["trials"]:
+        assert records[trial["id"]]["seed"] == trial["seed"] < 100
+    assert {records[trial["id"]]["seed"] for trial in kept["tuning"]["runs"]} == {100, 101}
+    assert len(records) == 22  # each trial of arm, seed and values is one
+    found = Counter(entry.user_attrs["trial"] for entry in entries(study) if entry.state == TrialState.COMPLETE)
+    assert found == Counter(list(records))
+    assert {entry.user_attrs.get("tuned", {}).get(PATH) for entry in entries(study)} == {*GRID, None}
+
+
+def test_the_same_call_again_runs_nothing(study: StudyFolder) -> None:
+    plan = tuned_plan({0: 1e-3, 1: 1e-2})
+    Run(study, plan)
+    before = study.plan.read_text()
+    again = Run(study, plan)
+    assert again.of(TrialStarted) == []
+    assert again.outcome.counts.complete == 22
+    assert study.plan.read_text() == before
+
+
+@pytest.mark.parametrize("method", ["random", "tpe"])
+def test_one_worker_and_four_propose_the_same_values(study: StudyFolder, method: str) -> None:
+    plan = tuned_plan({0: 3e-3}, method=method, combinations=12, points={PATH: None})
+    other = StudyFolder(study.path.with_name("other"))
+    Run(study, plan, parallel=1)
+    run = Run(other, plan, parallel=4)
+    runs, others = (read_json(each.plan)["tuning"]["runs"] for each in (study, other))
+    assert runs == others
+    assert len({trial["tuned"][PATH] for trial in runs}) == 12
+    assert all(GRID[0] <= trial["tuned"][PATH] <= GRID[-1] for trial in runs)
+    (found,) = run.of(Tuned)
+    assert found.values[PATH] == pytest.approx(3e-3, rel=1.5)
+
+
+def test_a_killed_search_goes_on_to_the_same_values(study: StudyFolder, start_driver: StartDriver) -> None:
+    plan = tuned_plan({0: 3e-3}, method="tpe", combinations=8, points={PATH: None})
+    undisturbed = StudyFolder(study.path.with_name("undisturbed"))
+    Run(undisturbed, plan)
+    driver = start_driver(plan)
+    until(lambda: len(sealed(study)) >= 5)
+    driver.kill()
+    driver.wait()
+    assert len(sealed(study)) < 20
+    Run(study, plan)
+    assert read_json(study.plan) == read_json(undisturbed.plan)
+    metrics = [{id: record["metrics"] for id, record in sealed(each).items()} for each in (study, undisturbed)]
+    assert metrics[0] == metrics[1]
+
+
+def test_halving_judges_a_batch_at_each_rung_and_gives_the_worse_up(study: StudyFolder) -> None:
+    plan = tuned_plan({0: 1e-2}, seeds=1, steps=9, halving={"reduction": 2, "rungs": 2})
+    run = Run(study, plan)
+    assert chosen(study) == {"arm0": 1e-2}
+    assert sorted((event.arm, event.seed, event.step) for event in run.of(Pruned)) == [
+        (f"baseline [lr={rate}]", seed, step)
+        for rate, step in (("0.0001", 2), ("0.001", 4), ("0.1", 2))
+        for seed in (100, 101)
+    ]  # of four combinations two go on to step 4, and one of these to the end
+    assert run.outcome.counts == Counts(4 * 2 + 2, complete=4, diverged=0, failed=0, running=0, waiting=0, pruned=6)
+    states = Counter(entry.state for entry in entries(study))
+    assert states == {TrialState.COMPLETE: 4, TrialState.PRUNED: 6}
+    survivor = next(t for t in read_json(study.plan)["tuning"]["runs"] if t["tuned"][PATH] == 1e-2)
+    assert [step for _, step, _ in attempts(study.trial(survivor["id"]))] == [0, 2, 4]  # paused, and gone on
+    assert Run(study, plan).of(TrialStarted) == []
+
+
+def test_what_halving_gave_up_goes_on_where_the_search_no_longer_halves(study: StudyFolder) -> None:
+    Run(study, tuned_plan({0: 1e-2}, seeds=1, halving={"reduction": 2, "rungs": 1}))
+    again = Run(study, tuned_plan({0: 1e-2}, seeds=1))
+    assert again.outcome.counts.complete == 10
+    assert all(event.attempt > 1 for event in again.of(TrialStarted))
+    assert {event.end for event in again.of(TrialEnded)} == {"complete"}
+
+
+def test_a_grid_widens_for_all_arms_where_one_has_its_best_at_the_edge(study: StudyFolder) -> None:
+    beyond = {PATH: {"below": [1e-5, 1e-6], "above": [1.0, 10.0, 100.0]}}
+    run = Run(study, tuned_plan({0: 1e-3, 1: 1.0}, seeds=1, widen=True, beyond=beyond))
+    assert chosen(study) == {"arm0": 1e-3, "arm1": 1.0}
+    kept = read_json(study.plan)
+    tried = Counter(trial["arm"] for trial in kept["tuning"]["runs"])
+    assert tried == {"arm0": 12, "arm1": 12}  # 1.0, and 10.0 since 1.0 was at the edge: for both
+    assert kept["tuning"]["widened"] == 2
+    assert run.outcome.counts.planned == run.outcome.counts.complete == 27
+    assert Run(study, tuned_plan({0: 1e-3, 1: 1.0}, seeds=1, widen=True, beyond=beyond)).of(TrialStarted) == []
+
+
+def test_without_leave_to_widen_the_best_stays_at_the_edge(study: StudyFolder) -> None:
+    Run(study, tuned_plan({0: 1.0}, seeds=1))
+    assert chosen(study) == {"arm0": 1e-1}
+
+
+def test_arms_also_run_at_the_baselines_values(study: StudyFolder) -> None:
+    run = Run(study, tuned_plan({0: 1e-3, 1: 1e-2, 2: 1e-3}, at_baseline=True))
+    again = read_json(study.plan)["tuning"]["at_baseline"]
+    assert [(trial["arm"], trial["seed"], trial["tuned"][PATH]) for trial in again] == [
+        ("arm1", 0, 1e-3),
+        ("arm1", 1, 1e-3),
+    ]  # arm2 has chosen them itself
+    assert run.outcome.counts.planned == run.outcome.counts.complete == 24 + 8 + 2
+
+
+def test_a_failed_tuning_trial_leaves_its_arm_waiting_until_it_is_retried(study: StudyFolder) -> None:
+    plan = tuned_plan({0: 1e-3, 1: 1e-2}, seeds=1)
+    plan["arms"][1]["config"]["model"] |= {"raises": "no luck", "attempts": [1]}
+    run = Run(study, plan)
+    assert chosen(study) == {"arm0": 1e-3}
+    assert run.outcome.counts == Counts(19, complete=10, diverged=0, failed=8, running=0, waiting=1)
+    assert run.outcome.exit_code == 1
+    del plan["arms"][1]["config"]["model"]["raises"]
+    again = Run(study, plan, retry="failed")
+    assert chosen(study) == {"arm0": 1e-3, "arm1": 1e-2}
+    assert again.outcome.counts.complete == 19
+
+
+def test_a_finer_grid_reuses_what_was_tried(study: StudyFolder) -> None:
+    Run(study, tuned_plan({0: 1e-3}, seeds=1))
+    finer = tuned_plan({0: 1e-3}, seeds=1, points={PATH: [*GRID, 3e-3]}, combinations=5)
+    again = Run(study, finer)
+    assert [event.arm for event in again.of(TrialStarted)] == ["baseline [lr=0.003]"] * 2
+    assert again.outcome.counts.planned == again.outcome.counts.complete == 12
