@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from optuna.trial import TrialState
-
 from ablate.errors import AblateError
 from ablate.records.layout import AttemptFolder, StudyFolder, read_json
 from ablate.records.sealing import seal
@@ -46,7 +44,7 @@ from ablate.sweep.preparing import Configs, next_attempt, write_config, write_pl
 from ablate.sweep.signals import Stop
 from ablate.sweep.storage import Storage
 from ablate.sweep.survey import Survey, failure, how_it_ended, rung_of
-from ablate.sweep.tuning.sampling import distributions, told
+from ablate.sweep.tuning.entering import proposals
 from ablate.sweep.tuning.search import Pruned, Run
 
 PATIENCE = 8.0
@@ -199,7 +197,7 @@ class Loop:
         for arm in chosen.keys() - self._tuned.keys():
             best, tried = self._agenda.best(arm), self._agenda.tried(arm)
             self._emit(Tuned(names[arm], best.values, self._agenda.value(best.cost), len(tried)))
-            self._books.enter(_proposals(names[arm], self._agenda, arm))
+            self._books.enter(proposals(names[arm], self._agenda, arm))
         self._tuned, self._plan, self._configs = chosen, plan, Configs(plan)
         write_plan(self._study, plan, None)
 
@@ -359,24 +357,3 @@ def _runs(label: Label, attempt: int) -> Callable[[Index], None]:
 
 def _waits(trial: str) -> Callable[[Index], None]:
     return lambda index: index.waits(trial)
-
-
-def _proposals(name: str, agenda: Agenda, arm: str) -> Callable[[Index], None]:
-    params, tried = agenda.params(arm), agenda.tried(arm)
-    space = distributions(params, tried)
-
-    def enter(index: Index) -> None:
-        for number, each in enumerate(tried):
-            value = agenda.value(each.cost)
-            rungs = {each.rung: value} if each.rung is not None and value is not None else {}
-            final = value if each.rung is None else None
-            state = (
-                TrialState.PRUNED
-                if each.rung is not None
-                else TrialState.FAIL
-                if value is None
-                else TrialState.COMPLETE
-            )
-            index.proposal(name, number, told(params, each.values), space, final, state, rungs=rungs)
-
-    return enter

@@ -41,6 +41,8 @@ def make_plan(arms: Sequence[Does], *, seeds: int = 1, steps: int = STEPS, retri
         "device": "cpu",
         "precision": "32-true",
         "threads": 1,
+        "baseline": "arm0",
+        "seeds": list(range(seeds)),
         "arms": [
             {
                 "id": f"arm{number}",

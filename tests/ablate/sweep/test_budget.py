@@ -197,4 +197,4 @@ def test_a_trainer_that_times_out_and_does_not_say_why_has_failed(study: StudyFo
     run = Run(study, limited(make_plan([{"costs": 10.0, "forgets_its_end": True}]), trial_timeout=35.0))
     (failure,) = run.outcome.failures
     assert failure.end == "failed"
-    assert failure.error == "RuntimeError: tests.ablate.sweep.stub_trainer:train said 'timed_out' and sealed no end"
+    assert failure.error == "RuntimeError: tests.ablate.sweep.stub_trainer:train said 'timed_out' and wrote no end.json"
