@@ -72,7 +72,7 @@ def network(what: Plan | Experiment | str | Path, arm: str = "baseline", *, seed
     """The network of an arm of a plan, on the CPU, with the initial values that a trial of this seed begins with.
 
     Raises:
-        InputError: there is no such arm, or the experiment cannot be planned.
+        InputError: there is no such arm, the seed is none, or the experiment cannot be planned.
     """
     from ablate.planning import Plan
     from ablate.planning.network import network_of

@@ -44,17 +44,23 @@ class Diagnostic:
         """The problem as the command line shows it, with carets under its place."""
         number = str(self.span.line) if self.span else " "
         gutter = " " * len(number)
-        lines = [f"{self.severity}[{self.code}]: {self.message}"]
+        lines = [f"{self.severity}[{self.code}]: {visible(self.message)}"]
         if self.file:
-            lines.append(f"{gutter}--> {self.file}" + (f":{self.span.line}:{self.span.column}" if self.span else ""))
+            place = f":{self.span.line}:{self.span.column}" if self.span else ""
+            lines.append(f"{gutter}--> {visible(self.file)}{place}")
         if self.span and self.source is not None:
             shown, marks = _excerpt(self.source, self.span)
             lines.append(f"{number} | {shown}".rstrip())
             lines.append(f"{gutter} | {marks}")
         if self.help:
             first = f"{gutter} = help: "
-            lines.append(first + self.help.replace("\n", "\n" + " " * len(first)))
+            lines.append(first + ("\n" + " " * len(first)).join(map(visible, self.help.split("\n"))))
         return "\n".join(lines)
+
+
+def visible(text: str) -> str:
+    """A text in which what cannot be seen is written by its code, so that it cannot steer a terminal."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def _cell(character: str) -> tuple[str, int]:

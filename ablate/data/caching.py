@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -65,7 +66,7 @@ def cached_array(key: Any, dtype: npt.DTypeLike, parts: Callable[[], Iterable[np
         except OSError as error:
             raise InputError.one(
                 "S316",
-                f"tokens cannot be written to the cache: {error.strerror}",
+                f"tokens cannot be written to the cache `{path.parent}`: {error.strerror or error}",
                 help="set ABLATE_CACHE to a folder with room that can be written to",
             ) from error
     if not path.stat().st_size:
@@ -144,6 +145,8 @@ def _replacing(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         yield temporary
+        if path.is_dir() and not path.is_symlink():  # no entry is one, and nothing takes the place of a folder
+            shutil.rmtree(path)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

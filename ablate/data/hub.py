@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -47,10 +48,10 @@ def read_dataset(name: str, folder: str, columns: Sequence[str], shown: str) -> 
             help="pip install 'ablate-arch[datasets]'",
         ) from error
     if local:
-        path = Path(folder, local["path"]).resolve()
-        if not path.exists():
+        path = Path(folder, local["path"])
+        if not os.path.exists(path):  # which says no of a name that no file can have
             _refuse("S357", f"cannot load `{shown}`: there is no such file or folder", _BESIDE)
-        table = _loaded(datasets, path, local["split"], shown)
+        table = _loaded(datasets, path.resolve(), local["split"], shown)
     else:
         assert remote is not None
         table = _fetched(datasets, remote["name"], remote["config"], remote["split"], shown)

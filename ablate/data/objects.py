@@ -7,17 +7,63 @@ import importlib
 import importlib.util
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
 
+from ablate.data.caching import cached_value
 from ablate.errors import InputError
+
+_LONGEST = 200
+"""Characters of what an exception says, which may be all that it was given."""
+
+
+class Read(Protocol):
+    """What was made of an object."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of all of it."""
+        ...
+
+
+R = TypeVar("R", bound=Read)
+
+
+def read_alike(read: Callable[[], R], shown: str) -> R:
+    """What reading an object gives; what was never read before is read twice, and must be the same both times.
+
+    Trials read it anew, in processes of their own, and are all to be trained on one content. The global generators of
+    Python, NumPy and torch are at 0 for each reading.
+
+    Args:
+        read: runs the user's code.
+        shown: what the user calls the object.
+
+    Raises:
+        InputError: the second reading gives something else (S358), or a reading raises.
+    """
+    with repeatable():
+        found = read()
+
+    def again() -> bool:
+        with repeatable():
+            if read().digest == found.digest:
+                return True
+        raise InputError.one(
+            "S358",
+            f"`{shown}` gives something else each time it is read, and all trials need the same",
+            help="draw by the global generators, which are at 0 here, or by one of your own with a fixed seed",
+        )
+
+    cached_value(["read alike", found.digest], again)
+    return found
 
 
 def named(name: str, folder: str) -> Any:
@@ -46,7 +92,9 @@ def _imported(module: str, name: str, folder: str) -> ModuleType:
     try:
         with _told_on_stderr(folder):
             return _executed(file) if file.is_file() else importlib.import_module(module)
-    except (Exception, SystemExit) as error:  # whatever a stranger's module raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a stranger's module raises
         if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "lightning":
             raise mixed(name) from error
         there = isinstance(error, ModuleNotFoundError) and error.name in (module, module.split(".", maxsplit=1)[0])
@@ -94,9 +142,9 @@ def running(what: str, folder: str) -> Iterator[None]:
     try:
         with _told_on_stderr(folder):
             yield
-    except InputError:
+    except (InputError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # an exception of the user's own may be of any kind
         raise InputError.one("S354", f"{what} raises {_told(error)}", help="mend the code; nothing was run") from error
 
 
@@ -132,5 +180,12 @@ def _told_on_stderr(folder: str) -> Iterator[None]:
 
 
 def _told(error: BaseException) -> str:
-    said = str(error).split("\n")[0]
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    kind = type(error).__name__
+    try:
+        lines = [line.strip() for line in str(error).splitlines()]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as another:  # an exception of the user's own may have a `__str__` of its own
+        return f"{kind}, whose text cannot be read: its `__str__` raises {type(another).__name__}"
+    said = next(filter(None, lines), "")
+    return f"{kind}: {said if len(said) <= _LONGEST else said[:_LONGEST] + '…'}" if said else kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import glob
+import io
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,11 +16,15 @@ from ablate.errors import InputError
 
 CHUNK = 1 << 22
 """Bytes that are read at once."""
+_MARK = codecs.BOM_UTF8
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A text of which others may follow: a file, or what is in memory."""
+    """A text of which others may follow: a file, or what is in memory.
+
+    A byte order mark at the beginning of a file is no part of the text.
+    """
 
     name: str
     """What the user calls it."""
@@ -37,7 +42,22 @@ class Piece:
         if self.path is None:
             return len(self.content)
         try:
-            return self.path.stat().st_size
+            return self.path.stat().st_size - self.begins
+        except (OSError, ValueError) as error:
+            raise self._unreadable(error) from error
+
+    @property
+    def begins(self) -> int:
+        """Bytes of the file before the text: those of a byte order mark, if there is one.
+
+        Raises:
+            InputError: it is a file that cannot be read (S303).
+        """
+        if self.path is None:
+            return 0
+        try:
+            with self.path.open("rb") as file:
+                return len(_MARK) if file.read(len(_MARK)) == _MARK else 0
         except (OSError, ValueError) as error:
             raise self._unreadable(error) from error
 
@@ -58,8 +78,10 @@ class Piece:
         if self.path is None:
             yield from (self.content[start : start + CHUNK] for start in range(0, len(self.content), CHUNK))
             return
+        begins = self.begins
         try:
             with self.path.open("rb") as file:
+                file.seek(begins)
                 while block := file.read(CHUNK):
                     yield block
         except OSError as error:
@@ -83,16 +105,16 @@ def decoded(piece: Piece) -> Iterator[Part]:
     Raises:
         InputError: it cannot be read (S303), or is not UTF-8 (S304): says the line and the byte.
     """
-    decoder, lines = codecs.getincrementaldecoder("utf-8")(), 1
+    decoder, ends, line = codecs.getincrementaldecoder("utf-8")(), io.IncrementalNewlineDecoder(None, True), 1
     try:
         for raw in piece.blocks():
             text = decoder.decode(raw)
-            lines += text.count("\n")
+            line += ends.decode(text).count("\n")
             yield Part(raw, text)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         content = bytes(error.object)
-        line = lines + content.count(b"\n", 0, error.start)
+        line += ends.decode(content[: error.start].decode(), final=True).count("\n")
         raise InputError.one(
             "S304",
             f"`{piece.name}` is not UTF-8 text: line {line} has the byte 0x{content[error.start]:02x}",
@@ -135,4 +157,6 @@ def resource(name: str) -> Piece:
     if not place.is_file():
         words = f"cannot read `{name}`: the package `{package}` has no file `{file}`"
         raise InputError.one("S311", words, help="`resource` is written PACKAGE:FILE, as the package has the file")
-    return Piece(name, place) if isinstance(place, Path) else Piece(name, content=place.read_bytes())
+    return (
+        Piece(name, place) if isinstance(place, Path) else Piece(name, content=place.read_bytes().removeprefix(_MARK))
+    )

@@ -76,11 +76,12 @@ def read_samples(
     number = 0
     while number < limit:
         where = f"batch {len(parts) + 1} of {shown}"
-        with running(where, folder):
+        with running(where, folder):  # a batch may be of a class of the user's, which is asked for its fields
             batch = next(batches, _NONE)
-        if batch is _NONE:
-            break
-        fields = _checked(_fields(batch, form, where), number, shown)
+            if batch is _NONE:
+                break
+            given = _fields(batch, form, where)
+        fields = _checked(given, number, shown)
         _alike(fields, like.fields if like else parts[0] if parts else fields, where)
         parts.append({name: values[: limit - number] for name, values in fields.items()})
         number += len(next(iter(parts[-1].values())))

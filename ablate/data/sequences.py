@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ablate.errors import InputError
+
 
 class Sequences:
     """Sequences of token numbers, one after the other in a flat tensor."""
@@ -97,6 +99,25 @@ class Vocabulary:
         """
         counts = Counter(chain.from_iterable(texts))
         return cls(tuple(sorted(symbol for symbol, count in counts.items() if count >= least)), first, unknown)
+
+    @classmethod
+    def known(
+        cls, texts: Iterable[Iterable[str]], *, first: int, unknown: int, least: int, column: str, shown: str
+    ) -> Vocabulary:
+        """The same, of a table's column, where at least one symbol must be so often in it.
+
+        Raises:
+            InputError: none is, and every text would be made of unknown symbols alone (S336).
+        """
+        found = cls.of(texts, first=first, unknown=unknown, least=least)
+        if not found.symbols:
+            raise InputError.one(
+                "S336",
+                f"no token of `{column}` stands {least:,} times in the training part of `{shown}`, and all would be "
+                "unknown",
+                help="give a smaller `at_least`",
+            )
+        return found
 
     def __len__(self) -> int:
         """How many numbers there are, those before the first symbol among them."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ablate.data.hub import read_dataset
-from ablate.data.objects import named, repeatable, running
+from ablate.data.objects import named, read_alike, running
 from ablate.data.tables import Table, cells_of, read_table
 from ablate.errors import InputError
 
@@ -48,22 +48,26 @@ def one_spelling(source: str) -> str:
 def _python(name: str, folder: str, columns: Sequence[str], shown: str) -> Table:
     if not _PYTHON.fullmatch(name):
         _refuse("S350", f"`{shown}` names no object", "write `python:MODULE:NAME`, as in `python:my_data:rows`")
-    with repeatable():
-        rows = _called(named(name, folder), folder, shown)
-        with running(f"`len` of `{shown}`", folder):
-            number = len(rows)
-        found: list[list[str]] = []
-        for index in range(number):
-            with running(f"`[{index}]` of `{shown}`, its row {index + 1},", folder):
-                row = rows[index]
-                row = {key: _plain(value) for key, value in row.items()} if isinstance(row, Mapping) else row
-            if not isinstance(row, dict):
+    return read_alike(lambda: _rows(name, folder, columns, shown), shown)
+
+
+def _rows(name: str, folder: str, columns: Sequence[str], shown: str) -> Table:
+    rows = _called(named(name, folder), folder, shown)
+    with running(f"`len` of `{shown}`", folder):
+        number = len(rows)
+    found: list[list[str]] = []
+    for index in range(number):
+        # Not only getting a row is code of the user: so is all that a row of a class of theirs is asked for.
+        with running(f"`[{index}]` of `{shown}`, its row {index + 1},", folder):
+            row = rows[index]
+            if not isinstance(row, Mapping):
                 _refuse(
                     "S355",
                     f"row {index + 1} of `{shown}` is a {type(row).__name__}, and a dict is wanted",
                     'give dicts, as {"text": "it rains", "label": "weather"}',
                 )
-            found.append(cells_of(row, columns, f"row {index + 1}", shown))
+            cells = {key: _plain(value) for key, value in row.items()}
+            found.append(cells_of(cells, columns, f"row {index + 1}", shown))
     if not found:
         _refuse("S322", f"`{shown}` has no rows", "give it some rows")
     texts = {name: [row[place] for row in found] for place, name in enumerate(columns)}
@@ -72,16 +76,19 @@ def _python(name: str, folder: str, columns: Sequence[str], shown: str) -> Table
 
 def _called(found: Any, folder: str, shown: str) -> Any:
     """The object itself, or what a class or function gives."""
-    if isinstance(found, type) or (callable(found) and not _is_table(found)):
+    with running(f"looking at `{shown}`", folder):
+        gives = isinstance(found, type) or (callable(found) and not _is_table(found))
+    if gives:
         with running(f"`{shown}()`", folder):
             found = found()
-    if not _is_table(found) or isinstance(found, dict | str | bytes):
-        _refuse(
-            "S353",
-            f"`{shown}` is a {type(found).__name__}, which is no table",
-            "give an object with `__len__` whose `__getitem__` gives the row of a number as a dict; of a DataFrame, "
-            'give `frame.to_dict("records")`',
-        )
+    with running(f"looking at `{shown}`", folder):
+        if not _is_table(found) or isinstance(found, dict | str | bytes):
+            _refuse(
+                "S353",
+                f"`{shown}` is a {type(found).__name__}, which is no table",
+                "give an object with `__len__` whose `__getitem__` gives the row of a number as a dict; of a "
+                'DataFrame, give `frame.to_dict("records")`',
+            )
     return found
 
 
@@ -94,6 +101,8 @@ def _plain(value: Any) -> Any:
     """A value as Python has it: arrays and tensors of one number are that number, and what is not a number is None."""
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
+    if isinstance(value, str):
+        return str.__str__(value)  # a class derived from it may have methods of its own
     return None if isinstance(value, float) and math.isnan(value) else value
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import pyarrow as pa
-from pyarrow import ipc, parquet
+from pyarrow import compute, ipc, parquet
 
 from ablate.errors import InputError
 
 Row = tuple[int, Sequence[str]]
 """The number of a row and its cells."""
+_BESIDE = "a path is relative to the experiment's file"
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ def read_table(path: Path, columns: Sequence[str], shown: str) -> Table:
     and ``.arrow`` or ``.feather``: a row a row. Text is UTF-8, with or without a byte order mark. Numbers, and true and
     false, are taken as they are written; empty lines at the end are no rows.
 
+    Lines end in a line feed, with or without a carriage return before it, or all of them in a carriage return alone.
+
     Raises:
         InputError: the file cannot be read as such a table, or a cell of these columns is empty; names its line.
     """
@@ -85,18 +88,22 @@ def _text(path: Path, shown: str) -> str:
     try:
         text: str = content.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = content.count(b"\n" if b"\n" in content else b"\r", 0, error.start) + 1
         _refuse(
             "S323",
             f"`{shown}` is not UTF-8 text: line {line} has the byte 0x{content[error.start]:02x}",
             "convert the file to UTF-8",
         )
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
     if not text.strip("\r\n"):
         _refuse("S322", f"`{shown}` is empty", "give a file with some rows in it")
     return text.rstrip("\r\n")
 
 
 def _reading(path: Path, shown: str, read: Callable[[], Any]) -> Any:
+    if "\0" in str(path):
+        _refuse("S321", f"cannot read `{shown}`: no file has a NUL in its name", _BESIDE)
     try:
         return read()
     except pa.ArrowException as error:
@@ -105,7 +112,7 @@ def _reading(path: Path, shown: str, read: Callable[[], Any]) -> Any:
         _refuse("S327", f"`{shown}` is no {kind} file: {said}", "write the file again")
     except OSError as error:
         said = error.strerror or str(error).splitlines()[0]
-        _refuse("S321", f"cannot read `{shown}`: {said}", "a path is relative to the experiment's file")
+        _refuse("S321", f"cannot read `{shown}`: {said}", _BESIDE)
 
 
 # --- text ---
@@ -177,8 +184,17 @@ def _jsonl(text: str, columns: Sequence[str], shown: str) -> Iterator[Row]:
 
 def _members(line: str, number: int, columns: Sequence[str], shown: str) -> list[str]:
     where = f"line {number} of `{shown}`"
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        row = dict(pairs)
+        if len(row) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            _refuse("S328", f"{where} has `{twice}` twice", "give each value a name of its own")
+        return row
+
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=once, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         said = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         _refuse("S327", f"{where} is no JSON: {said}", "give one JSON object a line")
@@ -210,6 +226,11 @@ def cells_of(row: Mapping[str, Any], columns: Sequence[str], place: str, shown: 
             _empty_cell(place, name, shown)
         cells.append(cell)
     return cells
+
+
+def _constant(written: str) -> float | None:
+    """What JSON has no word for, and many programs write: ``NaN`` is what they say of a cell without a value."""
+    return None if written == "NaN" else float(written)
 
 
 def _sort(value: Any) -> str:
@@ -248,6 +269,8 @@ def of_arrow(table: pa.Table, columns: Sequence[str], shown: str) -> Table:
 
 
 def _cells(column: pa.ChunkedArray, name: str, shown: str) -> list[str]:
+    if pa.types.is_floating(column.type):
+        column = compute.if_else(compute.is_nan(column), None, column)
     try:
         cells: list[str | None] = column.cast(pa.string()).to_pylist()
     except pa.ArrowException:

@@ -122,7 +122,7 @@ class _Making:
         self.pieces, self.name = pieces, name_of(pieces)
         self.tokenizer, self.vocabulary, self.cut, self.small = tokenizer, vocabulary, cut, small
         self.stamps = self._stamps()
-        found = self._kept(["scan", tokenizer == "char"], self._scan)
+        found = self._kept(["scan without a mark", tokenizer == "char"], self._scan)
         self.content, self.characters, self.codes = found["digest"], found["characters"], found["codes"]
         self.bytes: int = found["bytes"]
         if not self.bytes:
@@ -142,7 +142,7 @@ class _Making:
                 values = self._stored(["byte"], np.uint8, lambda: (np.frombuffer(raw, np.uint8) for raw in self._raw()))
             else:
                 mapped = Mapped(piece, piece.path, self.content)
-                values = np.asarray(np.memmap(piece.path, np.uint8, mode="r"))
+                values = np.asarray(np.memmap(piece.path, np.uint8, mode="r", offset=piece.begins))
         elif self.tokenizer == "char":
             characters = Characters(np.array(self.codes))
             sizes = characters.sizes

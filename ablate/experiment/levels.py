@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ablate.errors import Diagnostic, InputError
+from ablate.errors import Diagnostic, InputError, visible
 from ablate.experiment.identity import canonical, spelled, text
 from ablate.experiment.paths import Place, class_at, overlap, value_at
 from ablate.experiment.problems import diagnose, in_order
@@ -93,7 +93,7 @@ def shown(value: Any) -> str:
         plain = resolve(value) == value
     except OverflowError:
         plain = False
-    seen = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in value)
+    seen = visible(value)
     outside, rest = value, ""
     while outside != rest:
         rest, outside = outside, _BRACKETS.sub("", outside)

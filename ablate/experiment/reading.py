@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ablate.errors import Diagnostic, InputError, Span
+from ablate.errors import Diagnostic, InputError, Span, visible
 from ablate.experiment.yaml.composing import compose
 from ablate.experiment.yaml.nodes import Place, expand
 from ablate.experiment.yaml.scalars import looks_like_number
-from ablate.experiment.yaml.source import BREAK, Source, visible
+from ablate.experiment.yaml.source import BREAK, Source
 
 __all__ = ["MAX_BYTES", "Document", "Place", "looks_like_number", "parse", "read"]
 

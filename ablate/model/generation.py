@@ -35,8 +35,8 @@ def generate(
         seed: keys what is drawn; the global generator is neither read nor moved.
 
     Raises:
-        ValueError: the network cannot write, there is no prompt of tokens, its batch is not that of the inputs, or
-            ``most`` is under 1 or leads over the network's context.
+        ValueError: the network cannot write, there is no prompt of tokens, its batch is not that of the inputs, a token
+            of it or ``end`` is not in the vocabulary, or ``most`` is under 1 or leads over the network's context.
     """
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     begin, decode = getattr(network, "begin", None), getattr(network, "decode", None)
@@ -62,6 +62,13 @@ def generate(
         read = prompt.shape[1] + most - 1
         raise ValueError(f"{read} tokens would be read, and the context is {context}: take a smaller `most`")
     with _evaluating(network), torch.no_grad():
+        # One token of one text says how many there are, of any network: those beyond would be an error deep inside it,
+        # which on a GPU leaves nothing usable, and an `end` that never comes would be no error at all.
+        vocabulary = decode(prompt.new_zeros(1, 1), begin(*(tensor[:1] for tensor in given))).shape[-1]
+        named = [("`prompt` has the token", int(prompt.min())), ("`prompt` has the token", int(prompt.max()))]
+        for what, token in named if end is None else [*named, ("`end` is", end)]:
+            if not 0 <= token < vocabulary:
+                raise ValueError(f"{what} {token}, and tokens go from 0 to {vocabulary - 1}")
         return decoding.write(
             network,  # type: ignore[arg-type]  # it was asked for `decode` above
             begin(*given),

@@ -77,6 +77,10 @@ def shape_of(arm: Mapping[str, Any]) -> str:
 def price(plan: Mapping[str, Any], workers: int, measured: Mapping[str, Measured] | None = None) -> Price:
     """What a plan costs.
 
+    A guess leaves out what a task's ``decoding`` takes at each evaluation, where texts are written token by token: that
+    hangs on when a model ends them. It takes every sequence to be as long as the task allows (``longest`` of `pairs`),
+    and so is too high where most are shorter. What was measured holds both.
+
     Args:
         plan: the content of ``plan.json``.
         workers: how many trials run at once.

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ablate
@@ -62,6 +63,14 @@ def test_the_network_of_an_arm_is_as_its_trial_begins(tmp_path: Path) -> None:
         generate(one, (), prompt=prompt.float(), decoding=Greedy(), most=5)
     with pytest.raises(InputError, match="the experiment has no arm `pots`"):
         ablate.network(made, "pots")
+    for seed, shown in (("x", "'x'"), (1.0, "1.0"), (True, "True"), (-1, "-1"), (1 << 63, str(1 << 63))):
+        with pytest.raises(InputError) as caught:
+            ablate.network(made, seed=seed)  # type: ignore[arg-type]
+        assert str(caught.value) == (
+            f"error[S115]: {shown} is no seed\n  = help: give a whole number that is at least 0, as `seed=1`"
+        )
+    numpy = ablate.network(made, "placement=post", seed=np.int64(1))  # type: ignore[arg-type]
+    assert torch.equal(numpy.state_dict()["stack.embed.weight"], same.state_dict()["stack.embed.weight"])
 
 
 def test_a_notebook_without_a_main_guard_can_run(tmp_path: Path) -> None:

@@ -86,6 +86,13 @@ def test_nothing_from_the_file_can_steer_the_terminal() -> None:
     shown[0].encode()
 
 
+def test_nothing_in_a_message_can_steer_the_terminal_or_begin_a_line() -> None:
+    shown = Diagnostic("S102", "no norm is called `la\nyer\x1b[31m\ud800`", "a\n.yaml", help="one\ntwo\x00")
+    assert str(shown) == (
+        "error[S102]: no norm is called `la\\nyer\\x1b[31m\\ud800`\n --> a\\n.yaml\n  = help: one\n          two\\x00"
+    )
+
+
 def test_a_long_line_is_cut_around_the_place() -> None:
     source, carets = excerpt("a" * 5000 + "HERE" + "b" * 5000, 5001, 5005)
     assert source == "6 | …" + "a" * 40 + "HERE" + "b" * 76 + "…"

@@ -61,6 +61,8 @@ Right:
 What a trial is trained on is part of its identity. Trials of one study on two texts could not be compared, so the sweep
 stops: what runs writes a checkpoint, and no trial has failed. With the old data back, the same command goes on. On the
 new data every trial is a new one: give the experiment another name, or let `--extend` keep the old results on disk.
+Where code of yours makes the data, it must make the same in every process: the order of a set of texts, for one, is
+another in each, so sort it.
 
 Wrong:
 
@@ -141,6 +143,19 @@ Wrong:
 Right:
 
     task: {kind: text, path: my_text.txt, context: 64}
+""",
+    "S314": """There is nothing to learn in the text.
+
+The part for training is one token again and again: whatever model is asked, it is right after a few steps, and all arms
+are alike. Often the file was made for a trial, or its content is not what is meant.
+
+Wrong:
+
+    task: {kind: text, text: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", context: 2}
+
+Right:
+
+    task: {kind: text, text: "abaabaabaabaabaabaabaabaabaabaab", context: 2}
 """,
     "S315": """A file changed while it was in use.
 

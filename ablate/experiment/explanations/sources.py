@@ -110,6 +110,21 @@ Right:
 
     path: "hub:stanfordnlp/imdb:train"
 """,
+    "S358": """The user's code gives something else each time it is read.
+
+Each trial reads it anew in a process of its own, and trials on different data could not be compared. What was never
+read before is therefore read twice. The global generators of Python, NumPy and torch are at 0 at each reading; one of
+your own needs a fixed seed. The time and what `uuid` gives have no place in the data, and the order of a set of texts,
+which is another in each process, is sorted.
+
+Wrong:
+
+    rows = [{"text": text, "label": random.SystemRandom().choice("ab")} for text in texts]
+
+Right:
+
+    rows = [{"text": text, "label": random.choice("ab")} for text in texts]
+""",
     "S360": """Code for `lightning` meets `pytorch_lightning`.
 
 Lightning is published as two packages with the same classes. A DataModule of the one is no DataModule for the other,

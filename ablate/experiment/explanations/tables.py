@@ -116,7 +116,7 @@ Right:
 """,
     "S328": """The table names a column twice.
 
-Which of the two is meant could not be told.
+Which of the two is meant could not be told. In JSONL a line has a name twice.
 
 Wrong:
 
@@ -208,5 +208,18 @@ Wrong:
 Right:
 
     pip install 'ablate-arch[g2p]'
+""",
+    "S336": """No token is frequent enough to be known.
+
+What training has less often than `at_least` times becomes one token, which stands for all that is not known. Here that
+would be all there is: every text would be the same token again and again, and nothing could be learnt from it.
+
+Wrong:
+
+    task: {kind: labelled_text, path: "python:ablate.data.example:labelled", at_least: 10000}
+
+Right:
+
+    task: {kind: labelled_text, path: "python:ablate.data.example:labelled", at_least: 2}
 """,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from ablate.errors import Diagnostic, InputError, Span
+from ablate.errors import Diagnostic, InputError, Span, visible
 
 BREAK = re.compile(r"\r\n|\r|\n")
 
@@ -47,8 +47,3 @@ def shown(text: str) -> str:
     """A piece of the file inside a message: in backticks, short, and with nothing in it that cannot be seen."""
     text = text if len(text) <= 40 else text[:39] + "…"
     return f"`{visible(text)}`"
-
-
-def visible(text: str) -> str:
-    """A text in which what cannot be seen is written by its code, so that it cannot steer a terminal."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

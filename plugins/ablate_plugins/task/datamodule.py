@@ -11,7 +11,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from ablate.data.objects import mixed, named, repeatable, running
+from ablate.data.objects import mixed, named, read_alike, running
 from ablate.data.samples import Samples, read_samples
 from ablate.data.sequences import entropy
 from ablate.errors import InputError
@@ -68,11 +68,11 @@ class DataModule(Task):
     """Take training and validation batches from a Lightning DataModule of yours.
 
     The experiment names its code, which is run. `prepare_data`, `setup("fit")`, `train_dataloader` and `val_dataloader`
-    are called, without a trainer, once for the plan and once in each trial's process. All samples are read then,
-    checked and kept in memory. In training each batch is drawn from them anew by the seed and the step: the arms of one
-    seed see the same batches, and how the loader shuffles, or how large its batches are, has no part in it. What draws
-    by the global generators of Python, NumPy or torch, as an augmentation or a split, gives the same at every load, and
-    an augmentation is one fixed sample.
+    are called, without a trainer, once for the plan and once in each trial's process, and once more where the samples
+    are new, for they must be the same then. All samples are read, checked and kept in memory. In training each batch is
+    drawn from them anew by the seed and the step: the arms of one seed see the same batches, and how the loader
+    shuffles, or how large its batches are, has no part in it. What draws by the global generators of Python, NumPy or
+    torch, as an augmentation or a split, gives the same at every load, and an augmentation is one fixed sample.
 
     A batch is a dict, or a tuple in this order. For `language_modelling`: `tokens` (B, T) and `targets` (B, T), the
     next tokens, -100 where none is to be said. For `classification`: `tokens` (B, T), or values (B, T, F); `valid`
@@ -110,16 +110,18 @@ class DataModule(Task):
         Raises:
             InputError: the code raises, gives no DataModule, or samples that cannot be used; names the sample.
         """
-        with repeatable():
-            module = self._module(folder)
-            with running(f"`prepare_data` of `{self.of}`", folder):
-                module.prepare_data()
-            with running(f"`setup` of `{self.of}`", folder):
-                module.setup("fit")
-            train = self._samples(module, "train_dataloader", folder)
-            judged = self._samples(module, "val_dataloader", folder, like=train)
-            with running(f"`teardown` of `{self.of}`", folder):
-                module.teardown("fit")
+        return read_alike(lambda: self._read(folder), self.of)
+
+    def _read(self, folder: str) -> _Kept:
+        module = self._module(folder)
+        with running(f"`prepare_data` of `{self.of}`", folder):
+            module.prepare_data()
+        with running(f"`setup` of `{self.of}`", folder):
+            module.setup("fit")
+        train = self._samples(module, "train_dataloader", folder)
+        judged = self._samples(module, "val_dataloader", folder, like=train)
+        with running(f"`teardown` of `{self.of}`", folder):
+            module.teardown("fit")
         if self.form == "classification":
             self._labels(train, judged)
         return _Kept(train, judged, self._interface(train, judged))
@@ -128,7 +130,9 @@ class DataModule(Task):
         import pytorch_lightning as pl  # noqa: PLC0415  # a second, which those who never load a task need not wait
 
         found = named(self.of, folder)
-        if callable(found) and not isinstance(found, pl.LightningDataModule):
+        with running(f"looking at `{self.of}`", folder):
+            gives = callable(found) and not isinstance(found, pl.LightningDataModule)
+        if gives:
             with running(f"`{self.of}`", folder):
                 found = found(**self.options)
         elif self.options:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from ablate.data.labelling import MOST_LABELS, judge, shares
@@ -92,6 +92,12 @@ class LabelledText(Task):
 
     units: ClassVar[Mapping[str, str]] = {"val/loss": "nats", "val/accuracy": "share", "val/macro_f1": "share"}
 
+    @model_validator(mode="after")
+    def _two_columns(self) -> Self:
+        if self.text == self.label:
+            raise ValueError(f"`text` and `label` are both the column `{self.text}`")
+        return self
+
     def effective(self) -> Self:
         """The same data, in one spelling; beside a test file nothing is held out, and all bytes are known."""
         spelled = {name: one_spelling(path) for name in ("path", "test_path") if (path := getattr(self, name))}
@@ -158,7 +164,9 @@ class LabelledText(Task):
             return Sequences.of([[byte + 1 for byte in text] for text in cut if isinstance(text, bytes)]), 257
         strings = [text for text in cut if not isinstance(text, bytes)]
         known = [strings[row] for row in training.tolist()]
-        vocabulary = Vocabulary.of(known, first=UNKNOWN + 1, unknown=UNKNOWN, least=self.at_least)
+        vocabulary = Vocabulary.known(
+            known, first=UNKNOWN + 1, unknown=UNKNOWN, least=self.at_least, column=self.text, shown=self.path
+        )
         return vocabulary.encode(strings), len(vocabulary)
 
     def _digest(self, tables: Sequence[Table]) -> str:

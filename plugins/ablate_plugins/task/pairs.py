@@ -76,7 +76,9 @@ class Pairs(Task):
     }
 
     @model_validator(mode="after")
-    def _lengths_in_order(self) -> Self:
+    def _two_columns_and_lengths_in_order(self) -> Self:
+        if self.source == self.target:
+            raise ValueError(f"`source` and `target` are both the column `{self.source}`")
         if self.middle <= self.short:
             raise ValueError(f"`middle` is {self.middle}, and `short` is {self.short}")
         return self
@@ -96,7 +98,9 @@ class Pairs(Task):
             tables.append(self._read(folder, self.test_path))
             test = torch.arange(sum(map(len, tables))) >= len(tables[0])
         texts = [[text for table in tables for text in table.columns[side]] for side in (self.source, self.target)]
-        sides = [self._numbered(side, ~test) for side in texts]
+        sides = [
+            self._numbered(side, ~test, name) for side, name in zip(texts, (self.source, self.target), strict=True)
+        ]
         (source, source_vocabulary), (target, target_vocabulary) = sides
         names = list(map("\t".join, zip(*texts, strict=True)))
         evaluated = some_of(test.nonzero()[:, 0], names, self.samples)
@@ -136,10 +140,12 @@ class Pairs(Task):
                     )
         return table
 
-    def _numbered(self, texts: Sequence[str], training: Tensor) -> tuple[Sequences, Vocabulary]:
+    def _numbered(self, texts: Sequence[str], training: Tensor, column: str) -> tuple[Sequences, Vocabulary]:
         cut = [_cut(text, self.tokens) for text in texts]
         known = [cut[row] for row in training.nonzero()[:, 0].tolist()]
-        vocabulary = Vocabulary.of(known, first=UNKNOWN + 1, unknown=UNKNOWN, least=self.at_least)
+        vocabulary = Vocabulary.known(
+            known, first=UNKNOWN + 1, unknown=UNKNOWN, least=self.at_least, column=column, shown=self.path
+        )
         return vocabulary.encode(cut), vocabulary
 
     def _digest(self, tables: Sequence[Table]) -> str:

@@ -50,6 +50,12 @@ class _TextData:
                 f"{self.interface.context} in both parts",
                 help="give a longer text or a shorter `context`",
             )
+        if (tokens.counts > 0).sum() < 2:
+            raise InputError.one(
+                "S314",
+                f"{name} is one token again and again where it is for training, and there is nothing to learn",
+                help="give another text",
+            )
         shares = torch.from_numpy(tokens.counts).double()
         shares = shares[shares > 0] / shares.sum()
         self.facts: Mapping[str, float] = {

@@ -28,6 +28,11 @@ COLUMNS = ("text", "label")
 CELLS = {name: [row[name] for row in ROWS] for name in COLUMNS}
 
 
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ABLATE_CACHE", str(tmp_path / "cache"))
+
+
 def read(folder: Path, source: str, columns: Sequence[str] = COLUMNS) -> Table:
     return read_source(source, str(folder), columns)
 
@@ -92,6 +97,8 @@ def test_changed_data_have_another_digest(tmp_path: Path, hub: Any) -> None:
 
 
 BAD_DATASETS = {
+    "hub:./a\0b": "error[S357]: cannot load `hub:./a\\x00b`: there is no such file or folder\n"
+        "  = help: a path is relative to the experiment's file",
     "hub:./none": "error[S357]: cannot load `hub:./none`: there is no such file or folder\n"
         "  = help: a path is relative to the experiment's file",
     "hub:./lines:test": 'error[S357]: cannot load `hub:./lines:test`: Unknown split "test". Should be one of '
@@ -221,7 +228,7 @@ def test_objects_and_what_gives_them_are_tables(tmp_path: Path, capsys: pytest.C
     for name in ("Rows", "made"):
         assert read(tmp_path, f"python:my_good_data:{name}").columns["label"] == ["0", "1", "2"]
     assert sys.path == path and "my_good_data" not in sys.modules
-    assert capsys.readouterr() == ("", "on stderr\n" * 3)
+    assert capsys.readouterr() == ("", "on stderr\n" * 5)  # what is new is read twice, and two of these are the same
     assert len(read(tmp_path, "python:ablate.data.example:labelled")) == 120
 
 
@@ -270,6 +277,39 @@ class Short:
         return 2
     def __getitem__(self, row):
         return [{"text": "a", "label": "b"}][row]
+class Silent(BaseException):
+    def __str__(self):
+        raise SystemExit
+class Rows:
+    def __len__(self):
+        return 2
+class Tongue(Rows):
+    def __getitem__(self, row):
+        raise Silent
+class Length(Rows):
+    def __len__(self):
+        raise GeneratorExit("out")
+    def __getitem__(self, row):
+        return {}
+class Hidden:
+    def __getattribute__(self, name):
+        raise KeyError(name)
+class Cell:
+    @property
+    def shape(self):
+        raise SystemExit(3)
+class Cells(Rows):
+    def __getitem__(self, row):
+        return {"text": Cell(), "label": "b"}
+class Word(str):
+    def __len__(self):
+        raise ValueError("no length")
+class Words(Rows):
+    def __getitem__(self, row):
+        return {Cell(): 1, "text": Word("a"), "label": Word(" ")}
+class Loud(Rows):
+    def __getitem__(self, row):
+        raise ValueError("\\n\\n" + "\\x1b[31m" + "x" * 500)
 class NoLength(Short):
     def __len__(self):
         raise OSError("gone")
@@ -300,6 +340,19 @@ BAD_OBJECTS = {
         "range\n  = help: mend the code; nothing was run",
     "bad_data:NoLength": "error[S354]: `len` of `python:bad_data:NoLength` raises OSError: gone\n"
         "  = help: mend the code; nothing was run",
+    "bad_data:Tongue": "error[S354]: `[0]` of `python:bad_data:Tongue`, its row 1, raises Silent, whose text cannot be "
+        "read: its `__str__` raises SystemExit\n  = help: mend the code; nothing was run",
+    "bad_data:Length": "error[S354]: `len` of `python:bad_data:Length` raises GeneratorExit: out\n"
+        "  = help: mend the code; nothing was run",
+    "bad_data:Hidden": "error[S354]: looking at `python:bad_data:Hidden` raises KeyError: '__len__'\n"
+        "  = help: mend the code; nothing was run",
+    "bad_data:Cells": "error[S354]: `[0]` of `python:bad_data:Cells`, its row 1, raises SystemExit: 3\n"
+        "  = help: mend the code; nothing was run",
+    "bad_data:Words": "error[S326]: row 1 of `python:bad_data:Words` has nothing in `label`\n"
+        "  = help: fill the cell, or take the row out",
+    "bad_data:Loud": "error[S354]: `[0]` of `python:bad_data:Loud`, its row 1, raises ValueError: \\x1b[31m"
+        f"{'x' * 195}…\n  = help: mend the code; nothing was run",
+    "quiet:rows": "error[S351]: cannot import `quiet`: Quiet: no\n  = help: mend it; nothing was run",
     "bad_data:tuples": "error[S355]: row 2 of `python:bad_data:tuples` is a tuple, and a dict is wanted\n"
         '  = help: give dicts, as {"text": "it rains", "label": "weather"}',
     "bad_data:no_rows": "error[S322]: `python:bad_data:no_rows` has no rows\n  = help: give it some rows",
@@ -321,10 +374,28 @@ BAD_OBJECTS = {
 def test_a_bad_object_is_one_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / "bad_data.py").write_text(BAD)
     (tmp_path / "raising.py").write_text("1 / 0\n")
+    (tmp_path / "quiet.py").write_text("class Quiet(BaseException): pass\nraise Quiet('no')\n")
     (tmp_path / "other.py").write_text("import lightning.pytorch as pl\n")
     path = list(sys.path)
     assert error_of(tmp_path, f"python:{name}") == BAD_OBJECTS[name]
     assert sys.path == path
+
+
+@pytest.mark.parametrize("how", ["uuid.uuid4()", "next(count)", "random.SystemRandom().random()"])
+def test_rows_that_differ_from_reading_to_reading_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    (tmp_path / "counting.py").write_text("import itertools\ncount = itertools.count()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code = "import random, uuid\nfrom counting import count\nrows = [{'text': str(%s), 'label': n} for n in range(3)]\n"
+    (tmp_path / "my_data.py").write_text(code % how)
+    assert error_of(tmp_path, "python:my_data:rows") == (
+        "error[S358]: `python:my_data:rows` gives something else each time it is read, and all trials need the same\n"
+        "  = help: draw by the global generators, which are at 0 here, or by one of your own with a fixed seed"
+    )
+    (tmp_path / "my_data.py").write_text(code % "random.random()")  # once mended, they are read
+    assert len(read(tmp_path, "python:my_data:rows")) == 3
+    sys.modules.pop("counting", None)
 
 
 # --- tasks ---

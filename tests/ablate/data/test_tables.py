@@ -33,11 +33,19 @@ def arrow() -> pa.Table:
     return pa.table({"number": [1, 2, 3], "target": [row[1] for row in ROWS], "source": [row[0] for row in ROWS]})
 
 
+def _quoted(cell: str) -> str:
+    doubled = cell.replace('"', '""')
+    return f'"{doubled}"'
+
+
 def in_every_format(folder: Path) -> list[Path]:
     lines = [("source", "target"), *ROWS]
     paths = [
         written(folder, "a.tsv", "".join(f"{a}\t{b}\n" for a, b in lines)),
         written(folder, "b.TSV", "\ufeff" + "".join(f"{a}\t{b}\r\n" for a, b in lines) + "\r\n\n"),
+        written(folder, "b.csv", "source,target\r" + "".join(f"{a},{_quoted(b)}\r" for a, b in ROWS)),
+        written(folder, "b.tsv", "".join(f"{a}\t{b}\r" for a, b in lines)),
+        written(folder, "b.jsonl", "\r".join(json.dumps({"source": a, "target": b}) for a, b in ROWS) + "\r"),
         written(folder, "c.jsonl", "\n".join(json.dumps({"source": a, "target": b, "n": [1]}) for a, b in ROWS)),
         folder / "d.csv",
         folder / "e.parquet",
@@ -45,14 +53,14 @@ def in_every_format(folder: Path) -> list[Path]:
         folder / "g.arrow",
         folder / "h.feather",
     ]
-    with paths[3].open("w", newline="", encoding="utf-8") as file:
+    with paths[-5].open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([*(("x", b, a) for a, b in lines)])
-    parquet.write_table(arrow(), paths[4])
-    with ipc.new_file(paths[5], arrow().schema) as file:
+    parquet.write_table(arrow(), paths[-4])
+    with ipc.new_file(paths[-3], arrow().schema) as file:
         file.write_table(arrow())
-    with ipc.new_stream(paths[6], arrow().schema) as file:
+    with ipc.new_stream(paths[-2], arrow().schema) as file:
         file.write_table(arrow())
-    feather.write_feather(arrow(), paths[7])
+    feather.write_feather(arrow(), paths[-1])
     return paths
 
 
@@ -154,6 +162,17 @@ FAULTS: dict[str, tuple[str, str | bytes, str, str, str]] = {
         "line 1 of `a.jsonl` has a list in `source`, and text is wanted", "give a text or a number"),
     "quote": ("a.csv", 'source,target\na,b\n"c,d\ne,f\n', "S327",
         "line 3 of `a.csv` is no CSV: a quotation mark is not closed", 'a `"` within quotes is written twice'),
+    "twice in a line": ("a.jsonl", '{"source": 1, "target": 2}\n{"source": 1, "target": 2, "source": 3}', "S328",
+        "line 2 of `a.jsonl` has `source` twice", "give each value a name of its own"),
+    "NaN": ("a.jsonl", '{"source": Infinity, "target": 2}\n{"source": 1, "target": NaN}', "S326",
+        "line 2 of `a.jsonl` has nothing in `target`", "fill the cell, or take the row out"),
+    "NUL": ("a.tsv", "source\ttarget\n\0\t", "S326", "line 2 of `a.tsv` has nothing in `target`",
+        "fill the cell, or take the row out"),
+    "old encoding": ("a.csv", b"source,target\ra,b\rc,d\xe9\r", "S323",
+        "`a.csv` is not UTF-8 text: line 3 has the byte 0xe9", "convert the file to UTF-8"),
+    "old ragged": ("a.tsv", "source\ttarget\ra\r", "S325",
+        "line 2 of `a.tsv` has 1 cell, and the first line names 2 columns", "give every line one cell for each column"),
+    "old empty": ("a.jsonl", "\r\r", "S322", "`a.jsonl` is empty", "give a file with some rows in it"),
     "twice": ("a.csv", "source,target,source\n1,2,3\n", "S328", "`a.csv` names the column `source` twice",
         "give each column a name of its own"),
 }  # fmt: skip
@@ -175,6 +194,16 @@ def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path, name: str) -> 
     assert "[S321]" in str(caught.value) and f"cannot read `{name}`: " in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["a\0.csv", "a\0.parquet", "a\0.arrow"])
+def test_a_name_that_no_file_can_have_is_one_sentence(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path / name)
+    assert str(caught.value) == (
+        f"error[S321]: cannot read `{name.replace(chr(0), chr(92) + 'x00')}`: no file has a NUL in its name\n"
+        "  = help: a path is relative to the experiment's file"
+    )
+
+
 def test_a_folder_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv").mkdir()
     with pytest.raises(InputError) as caught:
@@ -185,12 +214,13 @@ def test_a_folder_is_no_table(tmp_path: Path) -> None:
 COLUMNS: list[tuple[dict[str, Any], str, str]] = [
     ({"source": [["a"]], "target": ["b"]}, "S327", "`source` of `a.parquet` is of the type list<"),
     ({"source": ["a", None], "target": ["b", "c"]}, "S326", "row 2 of `a.parquet` has nothing in `source`"),
+    ({"source": [1.5, float("nan")], "target": ["b", "c"]}, "S326", "row 2 of `a.parquet` has nothing in `source`"),
     ({"source": ["a"], "aim": ["b"]}, "S324", "`a.parquet` has no column `target`"),
     ({"source": pa.array([], pa.string()), "target": pa.array([], pa.string())}, "S322", "`a.parquet` has no rows"),
 ]
 
 
-@pytest.mark.parametrize(("columns", "code", "message"), COLUMNS, ids=[each[1] for each in COLUMNS])
+@pytest.mark.parametrize(("columns", "code", "message"), COLUMNS, ids=[each[2] for each in COLUMNS])
 def test_faults_of_parquet(tmp_path: Path, columns: dict[str, Any], code: str, message: str) -> None:
     parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
     with pytest.raises(InputError) as caught:

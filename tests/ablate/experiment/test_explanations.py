@@ -96,7 +96,7 @@ def test_the_examples_of_the_reader_are_what_they_claim_to_be(code: str) -> None
     assert codes_of_yaml(example(code, "Right")) == set()
 
 
-@pytest.mark.parametrize("code", [*EXPERIMENTS, "S302", "S303", "S310", "S311", "S313"])
+@pytest.mark.parametrize("code", [*EXPERIMENTS, "S302", "S303", "S310", "S311", "S313", "S314", "S336"])
 def test_the_examples_of_experiments_are_what_they_claim_to_be(code: str, tmp_path: Path) -> None:
     assert codes_of_plan(experiment(example(code, "Wrong"), tmp_path)) == {code}
     assert code not in codes_of_plan(experiment(example(code, "Right"), tmp_path))

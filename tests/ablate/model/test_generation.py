@@ -149,6 +149,24 @@ def test_draws_are_keyed_by_the_seed_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("prompt", "end", "words"),
+    [
+        (PROMPT + 1, 0, "`prompt` has the token 6, and tokens go from 0 to 5"),
+        (PROMPT - 1, 0, "`prompt` has the token -1, and tokens go from 0 to 5"),
+        (PROMPT, 6, "`end` is 6, and tokens go from 0 to 5"),
+        (PROMPT, -1, "`end` is -1, and tokens go from 0 to 5"),
+    ],
+)
+@pytest.mark.parametrize("network", [Recurrent, Uncached])
+def test_a_token_outside_of_the_vocabulary_is_said(
+    network: type[nn.Module], prompt: Tensor, end: int, words: str
+) -> None:
+    with pytest.raises(ValueError) as said:  # noqa: PT011  # the whole text is compared
+        generate(network(), (SOURCE, VALID), decoding=Greedy(), most=4, end=end, prompt=prompt)
+    assert str(said.value) == words
+
+
+@pytest.mark.parametrize(
     ("network", "prompt", "most", "words"),
     [
         (nn.Linear(1, 1), PROMPT, 4, "this network cannot write texts: it has no `begin` and `decode`"),

@@ -57,6 +57,11 @@ def tensors(*rows):
 T = torch.tensor
 
 
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ABLATE_CACHE", str(tmp_path / "cache"))
+
+
 def loaded(folder: Path, code: str, **options: Any) -> Data:
     """A DataModule with the loaders that an expression gives: ``train=..., val=...``."""
     (folder / "my_data.py").write_text(MODULE + f"\n\ndef made(**options):\n    return Given({code}, **options)\n")
@@ -68,6 +73,11 @@ def rows_of(data: Data, size: int = 64) -> list[Any]:
     return [[each.tolist() for each in (*batch.inputs, batch.targets)] for batch in data.evaluation(size)]
 
 
+ALIKE = (
+    "error[S358]: `{}` gives something else each time it is read, and all trials need the same\n"
+    "  = help: draw by the global generators, which are at 0 here, or by one of your own with a fixed seed"
+)
+
 # --- what is read ---
 
 LANGUAGE = (
@@ -78,6 +88,8 @@ LANGUAGE = (
 
 def test_a_language_model_gets_tokens_and_targets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = loaded(tmp_path, LANGUAGE)
+    assert capsys.readouterr() == ("", "prepared fit fit\n" * 2)  # new samples are read twice
+    loaded(tmp_path, LANGUAGE)
     assert capsys.readouterr() == ("", "prepared fit fit\n")
     assert data.interface == Interface(context=3, vocabulary=8)
     assert rows_of(data) == [[[[1, 2]], [[2, 7]]]]
@@ -334,6 +346,13 @@ def test_what_is_no_datamodule_is_told_so(
     with pytest.raises(InputError) as caught:
         DataModule.model_validate({"of": f"my_data:{name}", **options}).load(str(tmp_path))
     assert str(caught.value) == text
+
+
+def test_samples_that_differ_from_reading_to_reading_are_told(tmp_path: Path) -> None:
+    draw = "torch.randint(9, (8, 4), generator=torch.Generator().manual_seed(time.time_ns()))"
+    with pytest.raises(InputError) as caught:
+        loaded(tmp_path, f"train=[({draw}, {draw})]".replace("time.", '__import__("time").'))
+    assert str(caught.value) == ALIKE.format("my_data:made")
 
 
 MIX = (

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
@@ -128,6 +129,9 @@ FAULTS: dict[str, tuple[list[tuple[str, str]], dict[str, Any], str]] = {
     "one label": ([("a", "x"), ("b", "x"), ("c", "x")], {},
         "error[S333]: all of training in `a.tsv` has the label `x`, and there is nothing to tell apart\n"
         "  = help: give rows of two labels at least"),
+    "rare": ([(f"a {n}", f"{n % 2}") for n in range(8)], {"at_least": 9},
+        "error[S336]: no token of `text` stands 9 times in the training part of `a.tsv`, and all would be unknown\n"
+        "  = help: give a smaller `at_least`"),
     "many labels": (MANY, {},
         "error[S334]: `a.tsv` has 225 labels, and at most 200 can be told apart\n"
         "  = help: name the column of the labels by `label`"),
@@ -143,3 +147,8 @@ def test_a_fault_is_one_sentence(
     with pytest.raises(InputError) as caught:
         loaded(tmp_path, **options)
     assert str(caught.value) == text
+
+
+def test_the_text_and_its_label_are_two_columns() -> None:
+    with pytest.raises(ValidationError, match="`text` and `label` are both the column `text`"):
+        LabelledText(path="a.tsv", label="text")

@@ -120,6 +120,11 @@ def test_the_lengths_are_in_order() -> None:
         Pairs(path="a.tsv", short=4, middle=4)
 
 
+def test_what_is_read_and_what_is_written_are_two_columns() -> None:
+    with pytest.raises(ValidationError, match="`source` and `target` are both the column `target`"):
+        Pairs(path="a.tsv", source="target")
+
+
 FAULTS = {
     "one source": (
         [("a", "b"), ("a", "c")],
@@ -132,6 +137,18 @@ FAULTS = {
         {"longest": 3},
         "error[S331]: line 3 of `a.tsv` has 4 tokens in `target`, and `longest` is 3\n"
         "  = help: give a larger `longest`, or take the row out",
+    ),
+    "rare in the source": (
+        ROWS,
+        {"at_least": 1_000_000},
+        "error[S336]: no token of `source` stands 1,000,000 times in the training part of `a.tsv`, and all would be "
+        "unknown\n  = help: give a smaller `at_least`",
+    ),
+    "rare in the target": (
+        [(f"a a {n}", f"{n}") for n in range(9)],
+        {"at_least": 3},
+        "error[S336]: no token of `target` stands 3 times in the training part of `a.tsv`, and all would be unknown\n"
+        "  = help: give a smaller `at_least`",
     ),
     "column": (
         [("a", "b")],

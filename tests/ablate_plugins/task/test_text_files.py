@@ -80,6 +80,22 @@ def test_a_name_that_looks_like_a_pattern_is_a_name_where_there_is_such_a_file(t
     assert contents(load(tmp_path, path="a[1].txt")) == contents(load(tmp_path, text=WORDS))
 
 
+@pytest.mark.parametrize("documents", [None, ", "])
+@pytest.mark.parametrize("tokenizer", ["char", "byte", {"kind": "bpe", "vocabulary": 280}], ids=str)
+@pytest.mark.parametrize("large", [1 << 24, 0])
+def test_a_byte_order_mark_is_no_part_of_a_text(
+    tokenizer: Any, documents: str | None, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ablate.data.tokens, "LARGE", large)
+    options = {"tokenizer": tokenizer, "documents": documents}
+    for name, mark in (("plain", ""), ("marked", "\ufeff")):
+        write(tmp_path / name / "a.txt", mark + WORDS)
+        write(tmp_path / name / "b.txt", mark + WORDS[::-1])
+    for path in ("a.txt", "[ab].txt"):
+        plain, marked = (load(tmp_path, path=f"{name}/{path}", **options) for name in ("plain", "marked"))
+        assert contents(marked) == contents(plain)
+
+
 def test_a_file_of_a_package_is_read(tmp_path: Path) -> None:
     file = Path(importlib.import_module("pydoc_data.topics").__file__ or "")
     expected = contents(load(tmp_path, text=file.read_text(encoding="utf-8")))
@@ -107,7 +123,7 @@ OF_PACKAGE = "\n  = help: `resource` is written PACKAGE:FILE"
         ({"path": "folder"}, f"error[S303]: cannot read `folder`: Is a directory{HELP}"),
         ({"path": ["good.txt", "folder"]}, f"error[S303]: cannot read `folder`: Is a directory{HELP}"),
         ({"path": "x" * 300}, f"error[S303]: cannot read `{'x' * 300}`: File name too long{HELP}"),
-        ({"path": "a\0b"}, f"error[S303]: cannot read `a\0b`: embedded null byte{HELP}"),
+        ({"path": "a\0b"}, f"error[S303]: cannot read `a\\x00b`: embedded null byte{HELP}"),
         ({"path": "*.csv"}, f"error[S310]: no file matches `*.csv`{HELP}"),
         ({"path": ["good.txt", "fold*"]}, f"error[S310]: no file matches `fold*`{HELP}"),
         (
@@ -171,6 +187,9 @@ def test_a_file_that_may_not_be_read_is_one_clear_error(tmp_path: Path, monkeypa
         ("é\n\n€".encode() + b"\n\xc3\n", 4, "c3"),
         ("ends in a character\n€".encode()[:-1], 2, "e2"),
         (b"\xed\xa0\x80", 1, "ed"),
+        (b"one\r\ntwo\r\n\xff", 3, "ff"),
+        (b"one\rtwo\r\xff", 3, "ff"),
+        (b"\xef\xbb\xbfone\n\xff", 2, "ff"),
     ],
 )
 def test_what_is_not_utf8_is_told_by_line_and_byte(
@@ -251,6 +270,8 @@ def damages() -> list[tuple[str, Callable[[Path], object]]]:
         ("longer", lambda path: path.write_bytes(path.read_bytes() + b"\0")),
         ("another byte", lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\7")),
         ("gone", lambda path: path.unlink()),
+        ("a folder", lambda path: (path.unlink(), path.mkdir(), (path / "more").touch())),
+        ("a link to nothing", lambda path: (path.unlink(), path.symlink_to("nothing"))),
     ]
 
 
@@ -309,7 +330,7 @@ def test_a_cache_that_cannot_be_written_is_one_clear_error(
     write(tmp_path / "file", "")
     monkeypatch.setenv("ABLATE_CACHE", str(tmp_path / "file"))
     assert diagnosed(tmp_path, text=WORDS) == (
-        "error[S316]: tokens cannot be written to the cache: File exists\n"
+        f"error[S316]: tokens cannot be written to the cache `{tmp_path}/file`: File exists\n"
         "  = help: set ABLATE_CACHE to a folder with room that can be written to"
     )
 

@@ -370,6 +370,16 @@ def test_a_text_that_is_too_short_is_one_clear_error(options: dict[str, Any], me
     assert found.help == "give a longer text or a shorter `context`"
 
 
+@pytest.mark.parametrize("tokenizer", ["char", "byte", {"kind": "bpe", "vocabulary": 256}], ids=str)
+def test_a_text_of_one_token_is_one_clear_error(tokenizer: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        task(text="a" * 500, tokenizer=tokenizer, context=2).load(".")
+    assert str(caught.value) == (
+        "error[S314]: `text` is one token again and again where it is for training, and there is nothing to learn\n"
+        "  = help: give another text"
+    )
+
+
 # --- long texts ---
 
 
