@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.comparability import comparability, not_matched, part_not_matched, sizes_matched
+from ablate.analysis.comparability import comparability, not_matched, part_not_matched, sizes_matched, steps_of
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.families import aliases, families, left_out, parts, together, unmatched_levels
@@ -52,11 +52,12 @@ def caveats(
 
 
 def _configuration(plan: Mapping[str, Any]) -> str:
-    config = next(arm["config"] for arm in plan["arms"] if arm["id"] == plan["baseline"])
+    base = next(arm for arm in plan["arms"] if arm["id"] == plan["baseline"])
+    config = base["config"]
     model, training = config["model"], config["training"]
     known = [str(model[key]) for key in ("kind",) if key in model]
     known += [f"{key} {model[key]}" for key in ("depth", "width") if key in model]
-    known += [f"{plan['budget']['steps']} steps"]
+    known += [f"{steps_of(plan, base)} steps"]
     rate = training.get("optimizer", {}).get("lr")
     known += [f"peak learning rate {rate:g}"] if isinstance(rate, int | float) else []
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -29,9 +30,9 @@ def comparability(plan: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each way in which arms differ from the baseline beside their levels."""
     base = next(arm for arm in plan["arms"] if arm["id"] == plan["baseline"])
     data: dict[str, list[str]] = {}
-    steps: dict[int, list[str]] = {}
+    trained: dict[str, list[str]] = {}
     matched: dict[str, dict[str, list[str]]] = {}
-    own, metric = _steps(plan, base), plan["objective"]["metric"]
+    metric = plan["objective"]["metric"]
     for arm in plan["arms"]:
         if (task := _task(arm)) != _task(base):
             data.setdefault(f"on the task `{task}`, not on the baseline's `{_task(base)}`", []).append(arm["name"])
@@ -41,15 +42,14 @@ def comparability(plan: Mapping[str, Any]) -> Iterator[str]:
         elif differs := _data(plan, arm, base):
             text = f"on other evaluation data than the baseline ({differs}): a difference may be one of the data"
             data.setdefault(text, []).append(arm["name"])
-        if _steps(plan, arm) != own:
-            steps.setdefault(_steps(plan, arm), []).append(arm["name"])
+        if text := _longer(plan, arm, base):
+            trained.setdefault(text, []).append(arm["name"])
         for path, value in (arm.get("matched") or {}).items():
             matched.setdefault(path, {}).setdefault(_written(value), []).append(arm["name"])
     for text, names in data.items():
         yield f"{joined(names)} {'is' if len(names) == 1 else 'are'} judged {text}."
-    for count, names in steps.items():
-        train = "trains" if len(names) == 1 else "train"
-        yield f"{joined(names)} {train} for {count:,} steps, the baseline for {own:,}."
+    for text, names in trained.items():
+        yield f"{joined(names)} {'trains' if len(names) == 1 else 'train'} {text}."
     for path, values in matched.items():
         parts = [f"{value} for {joined(names)}" for value, names in values.items()]
         yield f"Matching chose `{path}`: {', '.join(parts)}."
@@ -84,6 +84,20 @@ def part_not_matched(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
     return f"{percent:+.0f}% in {changed}" if abs(percent) > UNMATCHED else ""
 
 
+def more_tokens(change: float) -> str:
+    """What a change of the training tokens in percent is called; "" where there is none to speak of, or no knowing."""
+    return f"{change:+.0f}% training tokens" if abs(change) > UNMATCHED else ""
+
+
+def _longer(plan: Mapping[str, Any], arm: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+    """For how many other steps, or on how many other tokens, than the baseline an arm trains; "" where it does not."""
+    ours, theirs = steps_of(plan, arm), steps_of(plan, base)
+    tokens = more_tokens(tokens_delta(plan, arm, base))
+    if ours != theirs:
+        return f"for {ours:,} steps, the baseline for {theirs:,}{f' ({tokens})' if tokens else ''}"
+    return f"for as many steps as the baseline, with {tokens}" if tokens else ""
+
+
 def _task(arm: Mapping[str, Any]) -> str:
     return str(arm["config"]["task"].get("kind", ""))
 
@@ -94,11 +108,23 @@ def _unit(plan: Mapping[str, Any], arm: Mapping[str, Any], metric: str) -> str:
 
 def training_flops(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> float:
     """FLOPs of all of an arm's training."""
-    return float(arm["flops"]) * _steps(plan, arm)
+    return float(arm["flops"]) * steps_of(plan, arm)
 
 
-def _steps(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> int:
+def tokens_delta(plan: Mapping[str, Any], arm: Mapping[str, Any], base: Mapping[str, Any]) -> float:
+    """How many more tokens than the baseline an arm trains on, in percent; NaN where their tokens differ in kind."""
+    ours, theirs = (each["tokens"] * steps_of(plan, each) for each in (arm, base))
+    alike = _task(arm) == _task(base) and _tokenizer(arm) == _tokenizer(base)
+    return 100 * (ours / theirs - 1) if alike and theirs else math.nan
+
+
+def steps_of(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> int:
+    """For how many steps an arm is trained."""
     return int(arm.get("steps") or plan["budget"]["steps"])
+
+
+def _tokenizer(arm: Mapping[str, Any]) -> Any:
+    return arm["config"]["task"].get("tokenizer")
 
 
 def _data(plan: Mapping[str, Any], arm: Mapping[str, Any], base: Mapping[str, Any]) -> str:

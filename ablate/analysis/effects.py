@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.comparability import incomparable, training_flops
+from ablate.analysis.comparability import incomparable, tokens_delta, training_flops
 from ablate.analysis.pairing import (
     Floats,
     contrast,
@@ -26,7 +26,7 @@ from ablate.analysis.verdict import Evidence, Objective, word
 COLUMNS = (
     "arm", "name", "pairs", "planned", "mean", "sd", "baseline_mean", "effect", "low", "high", "low95", "high95", "p",
     "p_holm", "p_sign_flip", "agree", "correlation", "variance_ratio", "diverged", "diverged_low", "diverged_high",
-    "stuck", "settle", "parameters_delta", "flops_delta", "speed_delta", "verdict",
+    "stuck", "settle", "parameters_delta", "flops_delta", "tokens_delta", "speed_delta", "verdict",
 )  # fmt: skip
 """The columns of :func:`effects`."""
 
@@ -152,8 +152,9 @@ def effects(
         diverged (int): seeds. diverged_low, diverged_high (float): Wilson's 95% interval of the share that diverges.
         stuck (int): seeds that ended at the unigram entropy.
         settle (Int64): rough number of seeds that would settle an undecided effect; NA for any other.
-        parameters_delta, flops_delta, speed_delta (float): %, against the baseline: parameters in all, training FLOPs
-            of all steps, mean tokens per second over the pairs.
+        parameters_delta, flops_delta, tokens_delta, speed_delta (float): %, against the baseline: parameters in all,
+            training FLOPs and tokens of all steps (NaN where tokens differ in kind), mean tokens per second over the
+            pairs.
         verdict (text): one of :data:`ablate.analysis.verdict.WORDS`; "" for a metric that is not the objective.
     """
     objective = Objective.of(plan)
@@ -186,6 +187,7 @@ def effects(
             "settle": e.settle if verdict == "undecided" and not e.diverged else None,
             "parameters_delta": delta(arms[id]["parameters"]["total"], base["parameters"]["total"]),
             "flops_delta": delta(training_flops(plan, arms[id]), training_flops(plan, base)),
+            "tokens_delta": tokens_delta(plan, arms[id], base),
             "speed_delta": delta(_mean(speeds[id][both]), _mean(speeds[base["id"]][both])),
             "verdict": verdict,
         })  # fmt: skip

@@ -55,9 +55,14 @@ def _print_arms(arms: Sequence[Mapping[str, Any]]) -> None:
     base = arms[0]
     columns = [("arm", False), ("parameters", True), ("vs baseline", True), ("FLOPs/step", True), ("vs baseline", True)]
     columns += [("activations", True)]
-    solved = list(dict.fromkeys(path for arm in arms for path in arm["matched"]))
-    columns += [(path.rpartition(".")[2], True) for path in solved]
-    rows = [_row(arm, base) + [_number(_at(arm["config"], path)) for path in solved] for arm in arms[:MOST]]
+    own = ["budget.steps"] if len({arm["steps"] for arm in arms}) > 1 else []
+    own += dict.fromkeys(path for arm in arms for path in arm["matched"] if path != "budget.steps")
+    columns += [(path.rpartition(".")[2], True) for path in own]
+    values = [{**arm["config"], "budget": {"steps": arm["steps"]}} for arm in arms[:MOST]]
+    rows = [
+        _row(arm, base) + [_number(_at(value, path)) for path in own]
+        for arm, value in zip(arms[:MOST], values, strict=True)
+    ]
     print_table(columns, rows)
     if len(arms) > MOST:
         console().print(f"and {len(arms) - MOST:,} more arms, which `--json` lists")

@@ -10,9 +10,8 @@ from typing import Any
 from ablate.errors import Diagnostic, RefusedError
 from ablate.experiment.cells import FACTORIAL, Arm, Cells, Excluded, check_circles
 from ablate.experiment.designs import Design, EachAndAll, FractionalDesign, Full, Listed, OneAtATime, Pairs
-from ablate.experiment.factors import Axis, check_overlap, read_axes, varied
+from ablate.experiment.factors import Axis, check_overlap, check_set, read_axes
 from ablate.experiment.levels import Bench, Level, shown
-from ablate.experiment.paths import Place, overlap
 from ablate.experiment.reading import Document
 from ablate.experiment.rules import check_rules, read_levels, read_rules
 from ablate.experiment.schema import Fractional, Settings, seed_list
@@ -69,7 +68,8 @@ def expand(settings: Settings, document: Document, registry: Registry) -> Grid:
     design = _design(bench, axes)
     rules = read_rules(bench, axes)
     check_overlap(bench, axes)
-    _check_sets(bench, axes)
+    for axis in axes:
+        check_set(bench, axis.name, axis.levels)
     check_match(bench, axes)
     check_tune(bench, axes)
     check_circles(bench, axes)
@@ -101,6 +101,8 @@ def _unused(bench: Bench, axes: Sequence[Axis]) -> Iterator[Diagnostic]:
             dotted = ", ".join(f"`{'.'.join(map(str, path))}`" for path in sorted(axis.paths, key=str))
             words = f"no level of `{axis.name}` is what the file says at {dotted}, so no arm has that"
             help = "make it a level, or take it out of `model`"
+            if all(path[0] == "budget" for path in axis.paths):  # which cannot do without it
+                help = "make it a level, or write the steps of the baseline's level there"
             yield bench.document.diagnose("W014", words, ("baseline", axis.name), key=True, help=help)
 
 
@@ -218,20 +220,6 @@ def _expected(bench: Bench, axes: Sequence[Axis], arms: Sequence[Arm]) -> tuple[
 def _is(part: Mapping[str, Level], wanted: Mapping[str, Level], named: Mapping[str, Level]) -> bool:
     """Whether a cell is the one that is wanted; what is named must be part of it."""
     return all(wanted[name] is level for name, level in part.items()) and named.keys() <= part.keys()
-
-
-def _check_sets(bench: Bench, axes: Sequence[Axis]) -> None:
-    """Report what the command line sets and a factor varies: one of the two would have no effect."""
-    document = bench.document
-    sets: list[Place] = [place for place, home in document.elsewhere.items() if home.file == "--set"]
-    for axis in axes:
-        set_anew = varied(bench, axis)
-        for place in sets:
-            if any(overlap(place, other) for other in set_anew):
-                dotted = ".".join(map(str, place)).removesuffix(".kind")
-                bench.report("G218", f"`--set` sets `{dotted}`, which the factor `{axis.name}` varies", place,
-                             otherwise="leave the factor out, or change its levels in the file")  # fmt: skip
-                break
 
 
 def _check_size(settings: Settings, axes: Sequence[Axis], design: Design) -> None:

@@ -12,7 +12,7 @@ from ablate.experiment.factors import Axis, holds
 from ablate.experiment.levels import Bench, Level, setup_key, shown
 from ablate.experiment.paths import overlap
 from ablate.experiment.rules import Rule
-from ablate.experiment.settings import Setup
+from ablate.experiment.settings import Setup, Trained
 
 FACTORIAL = ("full", "fractional")
 """Designs whose verdicts are on main effects."""
@@ -26,8 +26,10 @@ class Arm:
     chosen: Mapping[str, Level]
     """The level of each factor that is part of the arm."""
     setup: Setup
+    steps: int
+    """For how many steps it is trained, unless `match` adjusts them."""
     aliases: tuple[str, ...] = ()
-    """Names of further combinations that resolve to the same setup."""
+    """Names of further combinations that resolve to the same setup and steps."""
     also: tuple[Mapping[str, Level], ...] = ()
     """The levels of those combinations."""
 
@@ -46,7 +48,7 @@ class Excluded:
     why: str
     rule: int
     """The rule's index."""
-    setup: Setup | None
+    trained: Trained | None
     """What it would have been, if it is a valid setup at all."""
 
 
@@ -94,15 +96,15 @@ class Cells:
                 words = f"this rule leaves out the baseline, which is {self._name(part)}"
                 self._bench.report("G212", words, self._rules[index].place)
         if matching:
-            setup = self._bench.setup(part.values(), quietly=True)
-            self.excluded[name] = Excluded(name, part, self._rules[matching[0]].why, matching[0], setup)
+            trained = self._bench.setup(part.values(), quietly=True)
+            self.excluded[name] = Excluded(name, part, self._rules[matching[0]].why, matching[0], trained)
             return
-        setup = self._bench.setup(part.values())
-        if setup is None:
+        trained = self._bench.setup(part.values())
+        if trained is None:
             return
-        known = self.arms.get(key := setup_key(setup))
+        known = self.arms.get(key := setup_key(trained))
         if known is None:
-            self.arms[key] = Arm(name, part, setup)
+            self.arms[key] = Arm(name, part, trained.setup, trained.budget.steps)
             return
         self.arms[key] = replace(known, aliases=(*known.aliases, name), also=(*known.also, part))
 
@@ -120,7 +122,7 @@ class Cells:
     def warnings(self) -> Iterator[Diagnostic]:
         """Rules that leave out one name of an arm that runs under another."""
         for cell in self.excluded.values():
-            arm = self.arms.get(setup_key(cell.setup)) if cell.setup else None
+            arm = self.arms.get(setup_key(cell.trained)) if cell.trained else None
             if arm:
                 words = f"this rule leaves out `{cell.name}`, which is the same arm as `{arm.name}`, and that runs"
                 yield self._bench.document.diagnose("W013", words, self._rules[cell.rule].place)

@@ -9,7 +9,7 @@ from typing import Any
 from ablate.experiment.conditions import Condition, exclusive, read_condition
 from ablate.experiment.equal_levels import without_effect
 from ablate.experiment.identity import spelled, text, written
-from ablate.experiment.keys import ELSEWHERE, NO_FACTOR, deeper, did_you_mean, in_setup, meant_path
+from ablate.experiment.keys import ELSEWHERE, NO_FACTOR, STEPS, deeper, did_you_mean, in_setup, meant_path
 from ablate.experiment.levels import Bench, Level, label, same_label, same_value, shown, value_key
 from ablate.experiment.paths import Place, class_at, fields_at, overlap, unread
 from ablate.experiment.schema import Factor
@@ -91,16 +91,30 @@ def find_level(bench: Bench, name: str, levels: Sequence[Level], value: Any, pla
     return None
 
 
-def varied(bench: Bench, axis: Axis) -> set[Place]:
+def varied(bench: Bench, levels: Iterable[Level]) -> set[Place]:
     """Every place that some level of a factor sets anew."""
-    return {place for level in axis.levels if not level.same for place in bench.explicit(level.changes)}
+    return {place for level in levels if not level.same for place in bench.explicit(level.changes)}
+
+
+def check_set(bench: Bench, name: str, levels: Iterable[Level]) -> bool:
+    """Whether the command line sets nothing that a factor varies, or the problem noted: one would be in vain."""
+    anew = varied(bench, levels)
+    for place, home in bench.document.elsewhere.items():
+        if home.file == "--set" and any(overlap(place, other) for other in anew):
+            words = (
+                f"`--set` sets `{'.'.join(map(str, place)).removesuffix('.kind')}`, which the factor `{name}` varies"
+            )
+            help = "leave the factor out, or change its levels in the file"
+            bench.report("G218", words, place, otherwise=help)
+            return False
+    return True
 
 
 def check_overlap(bench: Bench, axes: list[Axis]) -> None:
     """Report two factors that set the same path, unless no arm can have both of them."""
     set_by: list[tuple[Axis, set[Place]]] = []
     for axis in axes:
-        mine = varied(bench, axis)
+        mine = varied(bench, axis.levels)
         for other, theirs in set_by:
             shared = [deeper for a in theirs for b in mine if (deeper := overlap(a, b))]
             if shared and not exclusive(other.conditions, axis.conditions):
@@ -222,8 +236,10 @@ def _switch(bench: Bench, dotted: str, source: Place) -> Iterator[Level]:
 def read_path(bench: Bench, dotted: str, source: Place, *, key: bool = False, anywhere: bool = False) -> Place | None:
     """The steps of a path, if something reads it: in the baseline, or ``anywhere`` in a component that there is."""
     steps = dotted.split(".")
+    if dotted == STEPS:
+        return tuple(steps)
     if steps[0] not in Setup.model_fields:
-        words = f"nothing reads `{dotted}`: a path starts with model, task or training"
+        words = f"nothing reads `{dotted}`: a path starts with model, task or training, or is `{STEPS}`"
         help = meant_path(steps, bench.settings.factors, bench.raw, bench.registry)
         bench.report("G201", words, source, key=key, otherwise=help)
         return None
@@ -269,7 +285,7 @@ def _baseline(bench: Bench, name: str, levels: list[Level], *, there: bool) -> L
     equal = next((level for level in levels if level.same), None)
     if bench.settings.design_name == "add_one" and equal:
         return next((level for level in levels if level is not equal), equal)
-    if equal is None and levels:
+    if equal is None and levels and check_set(bench, name, levels):
         help = "add that level, or say which level is the baseline's: `baseline: {" + name + ": LEVEL}`"
         words = f"no level of `{name}` equals what the baseline has"
         bench.report("G204", words, ("factors", name), key=True, otherwise=help)

@@ -42,17 +42,15 @@ VALUES = {
     "loo": "leave_one_out",
 }
 """What other tools call a value, and its name here."""
-STEPS = (
-    "steps are the same for all arms; where FLOPs are to be the same, `match` adjusts the steps: "
-    "`train_flops: {adjust: budget.steps}`"
-)
+STEPS = "budget.steps"
+"""The path of the one thing that an arm may have of its own beside its setup."""
 NO_FACTOR = {
     "seeds": "seeds are replicates and no factor: every arm is trained with each of them",
     "seed": "seeds are replicates and no factor: every arm is trained with each of them, as in `seeds: 6`",
-    "budget.steps": STEPS,
-    "steps": STEPS,
+    "budget": f"of the budget, arms differ in `{STEPS}` alone",
+    "steps": f"did you mean `{STEPS}`?",
 }
-"""What is meant to be varied and is no part of a setup, and why it is not."""
+"""What is meant to be varied and is no path, and why it is none or which one is meant."""
 
 DEEPEST = 5
 """How many steps below a place an option of some name is looked for."""
@@ -95,6 +93,8 @@ def meant_path(steps: Sequence[str], factors: Mapping[str, Factor], data: Any, r
     dotted, (name, *rest) = ".".join(steps), steps
     if why := NO_FACTOR.get(ELSEWHERE.get(dotted, dotted)):
         return why
+    if name == "budget":
+        return NO_FACTOR[closest(ELSEWHERE.get(rest[-1], rest[-1]), ["steps"]) or name]
     factor = factors.get(dotted)
     if factor and (path := factor.path or factor.switch):
         return f"did you mean `{path}`?"

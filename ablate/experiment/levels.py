@@ -15,7 +15,7 @@ from ablate.experiment.paths import Place, class_at, overlap, value_at
 from ablate.experiment.problems import diagnose, in_order
 from ablate.experiment.reading import Document
 from ablate.experiment.schema import Settings
-from ablate.experiment.settings import Setup
+from ablate.experiment.settings import Budget, Setup, Trained
 from ablate.experiment.yaml.scalars import resolve
 from ablate.registry import Registry
 from ablate.slots import SLOTS, Component
@@ -34,7 +34,7 @@ class Level:
     source: Place
     """Where in the document it stands."""
     same: bool = False
-    """Whether it is what `model`, `task` and `training` have anyway, so that nothing is to be set."""
+    """Whether it is what `model`, `task`, `training` and `budget` have anyway, so that nothing is to be set."""
 
     def origin(self, path: Place, document: Document) -> Place:
         """Where in the document the value stands that is set at this path."""
@@ -109,7 +109,8 @@ class Bench:
         self.settings = settings
         self.document = document
         self.registry = registry
-        self.base = Setup(model=settings.model, task=settings.task, training=settings.training)
+        steps = Budget(steps=settings.budget.steps)
+        self.base = Trained(model=settings.model, task=settings.task, training=settings.training, budget=steps)
         self.raw = spelled(self.base)
         self._neutral = {slot.neutral for slot in SLOTS.values()} - {None}
         self.problems: list[Diagnostic] = []
@@ -169,12 +170,12 @@ class Bench:
             node = node.get(step) if isinstance(node, Mapping) else None
         return False
 
-    def setup(self, levels: Iterable[Level], *, quietly: bool = False) -> Setup | None:
+    def setup(self, levels: Iterable[Level], *, quietly: bool = False) -> Trained | None:
         """The baseline with these levels, or None with the problems noted (unless ``quietly``)."""
         levels = list(levels)
         raw = self.tree(levels)
         try:
-            return Setup.model_validate(raw, context={"registry": self.registry})
+            return Trained.model_validate(raw, context={"registry": self.registry})
         except ValidationError as error:
             if quietly:
                 return None

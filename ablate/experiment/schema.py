@@ -29,7 +29,7 @@ class Factor(Options):
     """An axis that is varied: a path with levels, a switch, or bundles of settings by name."""
 
     path: str | None = None
-    """What the levels are values of, as `model.norm`."""
+    """What the levels are values of, as `model.norm`; with `budget.steps` each arm trains for its own steps."""
     switch: str | None = None
     """A component or a yes-or-no option, as `model.residual`; the levels are `on` and `off`, spelled or not."""
     levels: list[Any] | dict[str, dict[str, Any]] | None = None

@@ -111,6 +111,18 @@ class Budget(Options):
     """What the study's folder may hold, as `20GiB`."""
 
 
+class Trained(Setup):
+    """A setup with its own number of steps: all that a level of a factor may set."""
+
+    budget: Budget
+    """Of the budget, the steps alone: the rest is for the whole experiment."""
+
+    @property
+    def setup(self) -> Setup:
+        """What it is, without the steps."""
+        return Setup(model=self.model, task=self.task, training=self.training)
+
+
 class Expectation(Options):
     """A prediction, written before the run."""
 

@@ -9,6 +9,7 @@ from ablate.errors import Diagnostic
 from ablate.experiment.factors import Axis, read_path
 from ablate.experiment.fairness import Search
 from ablate.experiment.identity import text, written
+from ablate.experiment.keys import STEPS
 from ablate.experiment.levels import Bench, Level, label, setup_key, shown, value_key
 from ablate.experiment.paths import MISSING, Place, overlap, value_at
 from ablate.experiment.schema import seed_list
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from ablate.experiment.cells import Arm
 
 RATE: Place = ("training", "optimizer", "lr")
-STEPS = "budget.steps"
-"""What training FLOPs can be matched by; it is no part of the setup."""
 
 
 def check_match(bench: Bench, axes: Sequence[Axis]) -> None:
@@ -29,10 +28,9 @@ def check_match(bench: Bench, axes: Sequence[Axis]) -> None:
         if target is None:
             continue
         place: Place = ("match", name, "adjust")
-        if target.adjust == STEPS:
-            if name == "params":
-                words = "`budget.steps` changes no parameter"
-                bench.report("G214", words, place, otherwise="adjust a width: `model.feed_forward.ratio`, say")
+        if target.adjust == STEPS and name == "params":
+            words = f"`{STEPS}` changes no parameter"
+            bench.report("G214", words, place, otherwise="adjust a width: `model.feed_forward.ratio`, say")
             continue
         path = read_path(bench, target.adjust, place)
         if path is None:
@@ -60,7 +58,10 @@ def check_tune(bench: Bench, axes: Sequence[Axis]) -> None:
     for dotted, search in tune.params.items():
         place: Place = ("tune", "params", dotted)
         path = read_path(bench, dotted, place, key=True)
-        if path is not None:
+        if dotted == STEPS:
+            words = f"`{STEPS}` cannot be tuned: what trains longer is better by that alone"
+            bench.report("G217", words, place, key=True, otherwise="make it a factor, or give levels their own steps")
+        elif path is not None:
             _check_unvaried(bench, axes, path, "G217", "tune", place)
             _check_values(bench, path, search, place)
         if tune.method == "grid" and search.points() is None:

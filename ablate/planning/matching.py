@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from ablate.experiment.fairness import Target
 from ablate.experiment.identity import spelled
+from ablate.experiment.keys import STEPS
 from ablate.experiment.levels import changed
 from ablate.experiment.paths import MISSING, value_at
 from ablate.experiment.settings import Setup
-from ablate.experiment.vetting import STEPS
 from ablate.planning.ledger import ledger, parameter_count
 from ablate.planning.solving import Insensitive, solve
 from ablate.registry import Registry

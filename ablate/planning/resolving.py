@@ -88,8 +88,8 @@ class _Resolving:
     def __call__(self, on_arm: Callable[[], None]) -> Resolved:
         for cell in self._experiment.grid.excluded:
             entry = {"name": cell.name, "levels": {name: level.label for name, level in cell.chosen.items()}}
-            if cell.setup is not None:
-                entry["id"] = self._identity(self._candidate(cell.setup))
+            if cell.trained is not None:
+                entry["id"] = self._identity(self._candidate(cell.trained.setup, cell.trained.budget.steps))
             self._found.excluded.append({**entry, "why": cell.why, "rule": cell.rule})
         known: dict[str, int] = {}
         problems: list[Diagnostic] = []
@@ -118,7 +118,7 @@ class _Resolving:
     def _arm(self, arm: Arm) -> ResolvedArm | None:
         """The arm, or None with its reason noted where its components say that it is impossible."""
         try:
-            candidate = self._candidate(arm.setup)
+            candidate = self._candidate(arm.setup, arm.steps)
             _check_form(candidate)
             candidate = self._matched(candidate, arm)
             counted = ledger(candidate.setup, candidate.data.interface)
@@ -134,10 +134,10 @@ class _Resolving:
         except (Exception, SystemExit) as error:  # whatever a component's code raises; its author can mend it
             raise InputError([_broken(arm, error, self._experiment)]) from error
 
-    def _candidate(self, setup: Setup) -> Candidate:
+    def _candidate(self, setup: Setup, steps: int) -> Candidate:
         precision = resolve_precision(setup.training.precision, self._device)  # it is part of a trial's identity
         setup = setup.model_copy(update={"training": setup.training.model_copy(update={"precision": precision})})
-        return Candidate(setup, self._settings.budget.steps, self._read(setup.task))
+        return Candidate(setup, steps, self._read(setup.task))
 
     def _matched(self, candidate: Candidate, arm: Arm) -> Candidate:
         matching = self._settings.match

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ablate.analysis.comparability import not_matched, sizes_matched
+from ablate.analysis.comparability import more_tokens, not_matched, sizes_matched
 from ablate.analysis.predictions import predicted
 from ablate.analysis.verdict import Verdict
 from ablate.records.frames import spelled
@@ -30,7 +30,7 @@ class Sentence:
     after: str
     tone: str
     badge: str = ""
-    """What the arm has more or less of than the baseline, where sizes are not matched."""
+    """What the arm has more or less of than the baseline, where sizes or training tokens are not matched."""
     matched: str = ""
     """The one size that is matched all the same; "" where none is."""
 
@@ -71,7 +71,8 @@ def _badge(study: Study, verdict: Verdict) -> tuple[str, str]:
         return "", ""
     row: Any = study.effects.loc[verdict.arm]
     changes = float(row["parameters_delta"]), float(row["flops_delta"])
-    return not_matched(*changes).split(" and ")[0], sizes_matched(study.plan, *changes)
+    more = not_matched(*changes).split(" and ")[0], more_tokens(float(row["tokens_delta"]))
+    return ", ".join(filter(None, more)), sizes_matched(study.plan, *changes)
 
 
 def _sentence(verdict: Verdict, badge: str, matched: str) -> Sentence:

@@ -61,6 +61,7 @@ def arms_table(study: Study) -> Table:
         *_estimate_columns(study),
         Column("parameters_delta", "params Δ", unit="%", optional=True, adorn=_parameters),
         Column("flops_delta", "FLOPs Δ", unit="%", optional=True),
+        Column("tokens_delta", "tokens Δ", unit="%", optional=True),
         Column("speed_delta", "tokens/s Δ", unit="%", optional=True, compose=_speed),
     ]
     records = [_baseline(study), *(_arm(study, row) for row in rows_of(study.effects))]
@@ -143,7 +144,8 @@ def effects_csv(study: Study) -> str:
         "kind", "name", "arm", *(f"factor.{plain(factor['name'])}" for factor in study.plan["factors"]), "pairs",
         "planned", "mean", "sd", "baseline_mean", "effect", "low", "high", "low95", "high95", "p", "p_holm",
         "p_sign_flip", "agree", "correlation", "variance_ratio", "partial_eta2", "diverged", "diverged_low",
-        "diverged_high", "stuck", "settle", "parameters", "parameters_delta", "flops", "flops_delta", "speed_delta",
+        "diverged_high", "stuck", "settle", "parameters", "parameters_delta", "flops", "flops_delta",
+        "tokens_delta", "speed_delta",
         "left_out", "verdict",
     ]  # fmt: skip
     records = [{**record, "kind": "arm"} for record in arms_table(study).records]
@@ -216,7 +218,8 @@ def _baseline(study: Study) -> Record:
     planned = study.trials[study.trials["arm"] == arm.id]
     record: Record = dict.fromkeys(
         ("effect", "low", "high", "low95", "high95", "p", "p_holm", "p_sign_flip", "agree", "correlation",
-         "variance_ratio", "settle", "parameters_delta", "flops_delta", "speed_delta", "verdict", "baseline_mean"), ""
+         "variance_ratio", "settle", "parameters_delta", "flops_delta", "tokens_delta", "speed_delta", "verdict",
+         "baseline_mean"), ""
     )  # fmt: skip
     return record | {
         "arm": arm.id, "name": arm.name, "label": arm.label, "look": arm.look, **_levels(study, arm.levels),
@@ -231,7 +234,8 @@ def _baseline(study: Study) -> Record:
 def _arm(study: Study, row: Mapping[str, Any]) -> Record:
     arm = study.by_id[row["arm"]]
     plan = next(entry for entry in study.plan["arms"] if entry["id"] == arm.id)
-    deltas = {key: fixed(row[key], 1, sign=True) for key in ("parameters_delta", "flops_delta", "speed_delta")}
+    changes = ("parameters_delta", "flops_delta", "tokens_delta", "speed_delta")
+    deltas = {key: fixed(row[key], 1, sign=True) for key in changes}
     return _estimate(study, row) | {
         "arm": arm.id, "label": arm.label, "look": arm.look, **_levels(study, arm.levels), **deltas,
         **{key: fixed(row[key], study.places) for key in ("mean", "sd", "baseline_mean")},

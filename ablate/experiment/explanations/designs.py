@@ -146,8 +146,9 @@ Right:
 """,
     "G217": """The tuning cannot be done as it is described.
 
-A tuned path is one that something reads and that no factor varies. Its seeds are others than those that are reported:
-an arm that was chosen on a seed looks better on it than it is. The method grid needs `n`, random and tpe need `trials`.
+A tuned path is one that something reads and that no factor varies, and never `budget.steps`, since what trains longer
+would win by that alone. Its seeds are others than those that are reported: an arm that was chosen on a seed looks
+better on it than it is. The method grid needs `n`, random and tpe need `trials`.
 
 Wrong:
 

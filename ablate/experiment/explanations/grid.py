@@ -8,7 +8,8 @@ GRID: Mapping[str, str] = {
     "G201": """Nothing reads this path.
 
 Arms that differ in an option that nothing reads would all be the baseline. A path starts with model, task or training,
-and goes on through the options of the components that the baseline has.
+and goes on through the options of the components that the baseline has. Of the budget there is `budget.steps` alone:
+it lets arms train for their own number of steps.
 
 Wrong:
 

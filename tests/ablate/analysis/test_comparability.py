@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from ablate.analysis.results import Results
+from ablate.reporting.answers import sentences
+from ablate.reporting.study import Study
 from tests.study_maker import make_study
 
 LISTED: dict[str, dict[str, Any]] = {"one": {"placement": "post"}, "two": {"scale": "off"}, "three": {"ratio": 2}}
@@ -69,11 +71,38 @@ def test_own_steps_and_matched_values_are_said(tmp_path: Path) -> None:
         "one": {"steps": 20, "matched": {path: 3.25}}, "two": {"matched": {path: 3.25}}, "three": {"matched": {path: 6}}
     }  # fmt: skip
     results = listed(tmp_path, own)
-    assert "one trains for 20 steps, the baseline for 40." in results.caveats()
+    assert "one trains for 20 steps, the baseline for 40 (-50% training tokens)." in results.caveats()
     assert f"Matching chose `{path}`: 3.25 for one and two, 6 for three." in results.caveats()
     # Half of the steps are half of the training.
-    assert row(results, "one")["flops_delta"] == pytest.approx(-50)
+    assert row(results, "one")["flops_delta"] == row(results, "one")["tokens_delta"] == pytest.approx(-50)
     assert "one is not matched to the baseline: -50% training FLOPs." in results.caveats()
+
+
+def test_other_tokens_at_equal_steps_are_said_and_those_of_another_kind_are_not(tmp_path: Path) -> None:
+    own: dict[str, dict[str, Any]] = {
+        "one": {"tokens": 2048}, "two": {"tokens": 2048, "task": {"tokenizer": "byte"}}, "three": {"tokens": 1030}
+    }  # fmt: skip
+    results = listed(tmp_path, own)
+    (said,) = (text for text in results.caveats() if "training tokens" in text)
+    assert said == "one trains for as many steps as the baseline, with +100% training tokens."
+    assert [row(results, name)["tokens_delta"] for name in LISTED] == pytest.approx(
+        [100, math.nan, 0.6], nan_ok=True, abs=0.05
+    )
+
+
+def test_a_sentence_says_of_an_arm_that_it_trains_for_longer(tmp_path: Path) -> None:
+    said = sentences(Study(listed(tmp_path, {"one": {"steps": 60}, "two": {"steps": 20, "flops": 1}})), "arm")
+    badges = {sentence.name: sentence.badge for sentence in said}
+    assert badges == {
+        "one": "+50% training FLOPs, +50% training tokens",
+        "two": "-100% training FLOPs, -50% training tokens",
+        "three": "-30% parameters",
+    }
+
+
+def test_the_configuration_has_the_baselines_own_steps(tmp_path: Path) -> None:
+    (said,) = (text for text in listed(tmp_path, {"baseline": {"steps": 30}}).caveats() if "this configuration" in text)
+    assert ", 30 steps, " in said
 
 
 def test_arms_that_are_alike_share_a_sentence(tmp_path: Path) -> None:

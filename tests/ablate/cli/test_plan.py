@@ -90,6 +90,14 @@ def test_what_matching_chose_has_a_column_and_a_line(planned: Planned, tmp_path:
     assert line in out.splitlines()
 
 
+def test_steps_that_differ_have_a_column_and_are_counted(planned: Planned, tmp_path: Path) -> None:
+    write(tmp_path, ("{switch: model.residual}", "{path: budget.steps, levels: [20, 40]}"), ("seeds: 6", "seeds: 1"))
+    lines = planned()[1].splitlines()
+    assert [line.split()[-1] for line in lines[2:6]] == ["steps", "20", "20", "40"]
+    assert lines[5].split()[:4] == ["residual=40", lines[3].split()[1], lines[3].split()[2], "+100.0%"]
+    assert any(line.startswith("3 arms x 1 seed = 3 trials of 20 to 40 steps (5,120 tokens) on ") for line in lines)
+
+
 def test_tuning_trials_are_counted_in_the_price(planned: Planned, tmp_path: Path) -> None:
     tune = "tune: {params: {training.optimizer.lr: {log: [1e-4, 1e-2], n: 3}}, seeds: [100, 101]}\nseeds: 6"
     write(tmp_path, ("seeds: 6", tune))

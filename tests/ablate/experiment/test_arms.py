@@ -200,7 +200,8 @@ def test_a_path_leads_into_what_a_whole_model_has_by_default(tmp_path: Path) -> 
         ("path: model..norm, levels: [layer]",
          "G201 12:14 nothing reads `model..norm` | there is: kind, width, depth, norm, placement, residual, mixer, "
          "feed_forward, position, dropout, parallel, scale_embedding, layers, output"),
-        ('path: "", levels: [layer]', "G201 12:14 nothing reads ``: a path starts with model, task or training | None"),
+        ('path: "", levels: [layer]',
+         "G201 12:14 nothing reads ``: a path starts with model, task or training, or is `budget.steps` | None"),
         ("path: model.layers.0.norm, levels: [layer]", "G201 12:14 nothing reads `model.layers.0.norm` | None"),
         ("path: model.placement, levels: [psot, sandwich]",
          "S102 12:40 no placement is called `psot` | did you mean `post`?"),

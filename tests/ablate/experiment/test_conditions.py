@@ -78,11 +78,14 @@ def test_a_condition_holds_by_value_kind_or_component(tmp_path: Path, when: str,
         ("{model.norm: .nan}", "S103 12:78 a norm is a name or a mapping with `kind` | None"),
         (
             "{placement: post}",
-            "G201 12:66 nothing reads `placement`: a path starts with model, task or training | "
+            "G201 12:66 nothing reads `placement`: a path starts with model, task or training, or is `budget.steps` | "
             "did you mean `model.placement`?",
         ),
         ("{model.nrom: rms}", "G201 12:66 nothing reads `model.nrom` | did you mean `model.norm`?"),
-        ('{"": 1}', "G201 12:66 nothing reads ``: a path starts with model, task or training | None"),
+        (
+            '{"": 1}',
+            "G201 12:66 nothing reads ``: a path starts with model, task or training, or is `budget.steps` | None",
+        ),
     ],
 )
 def test_a_condition_that_can_never_hold_is_an_error(tmp_path: Path, when: str, expected: str) -> None:

@@ -131,12 +131,10 @@ def test_how_a_missing_key_is_written(tmp_path: Path, without: str, message: str
     assert problem.split(" ", 2)[::2] == ["S104", f"{message} | {help}"]
 
 
-STARTS = ": a path starts with model, task or training"
+STARTS = ": a path starts with model, task or training, or is `budget.steps`"
 SEEDS = "seeds are replicates and no factor: every arm is trained with each of them"
-STEPS = (
-    "steps are the same for all arms; where FLOPs are to be the same, `match` adjusts the steps: "
-    "`train_flops: {adjust: budget.steps}`"
-)
+STEPS = "did you mean `budget.steps`?"
+BUDGET = "of the budget, arms differ in `budget.steps` alone"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +156,10 @@ STEPS = (
         ("both", STARTS, "`both` is a factor, and a path is wanted: its levels set `training.clip`, `model.output`"),
         ("seeds", STARTS, SEEDS),
         ("seed", STARTS, f"{SEEDS}, as in `seeds: 6`"),
-        ("budget.steps", STARTS, STEPS),
+        ("budget", STARTS, BUDGET),
+        ("budget.retries", STARTS, BUDGET),
+        ("budget.stesp", STARTS, STEPS),
+        ("budget.max_steps", STARTS, STEPS),
         ("steps", STARTS, STEPS),
         ("epochs", STARTS, STEPS),
         ("training.max_steps", "", STEPS),

@@ -49,9 +49,9 @@ def test_what_can_be_matched(tmp_path: Path, match: str) -> None:
         ("{params: {adjust: model.widht}}",
          "G201 14:26 nothing reads `model.widht` | did you mean `model.width`?"),
         ('{params: {adjust: ""}}',
-         "G201 14:26 nothing reads ``: a path starts with model, task or training | None"),
+         "G201 14:26 nothing reads ``: a path starts with model, task or training, or is `budget.steps` | None"),
         ("{params: {adjust: placement}}",
-         "G201 14:26 nothing reads `placement`: a path starts with model, task or training | "
+         "G201 14:26 nothing reads `placement`: a path starts with model, task or training, or is `budget.steps` | "
          "did you mean `model.placement`?"),
         ("{params: {adjust: model.ratio}}",
          "G201 14:26 nothing reads `model.ratio` | did you mean `model.feed_forward.ratio`?"),
@@ -170,11 +170,10 @@ def test_the_values_of_a_grid(tmp_path: Path, search: str, points: list[float]) 
         ("{params: {training.optimizer.learn: {values: [1]}}, seeds: [9]}",
          "G201 14:17 nothing reads `training.optimizer.learn` | there is: lr, kind, beta1, beta2, eps, weight_decay"),
         ("{params: {budget.steps: {values: [1]}}, seeds: [9]}",
-         "G201 14:17 nothing reads `budget.steps`: a path starts with model, task or training | "
-         "steps are the same for all arms; where FLOPs are to be the same, `match` adjusts the steps: "
-         "`train_flops: {adjust: budget.steps}`"),
+         "G217 14:17 `budget.steps` cannot be tuned: what trains longer is better by that alone | "
+         "make it a factor, or give levels their own steps"),
         ("{params: {placement: {values: [pre]}}, seeds: [9]}",
-         "G201 14:17 nothing reads `placement`: a path starts with model, task or training | "
+         "G201 14:17 nothing reads `placement`: a path starts with model, task or training, or is `budget.steps` | "
          "did you mean `model.placement`?"),
     ],
 )  # fmt: skip

@@ -130,7 +130,10 @@ def test_steps_are_the_arms_own_in_the_plan_the_identity_and_the_trial(tmp_path:
     (trial,) = (each for each in ablate.plan(path).trials if each["arm"] == swiglu["id"])
     assert read_json(study.trial(trial["id"]).config)["config"]["steps"] == 16
     assert read_json(study.trial(trial["id"]).result)["steps"] == 16
-    assert any("ffn=swiglu trains for 16 steps, the baseline for 20." in text for text in results.caveats())
+    assert any(
+        "ffn=swiglu trains for 16 steps, the baseline for 20 (-20% training tokens)." in text
+        for text in results.caveats()
+    )
 
 
 def test_both_counts_are_solved_by_two_options(tmp_path: Path) -> None:
