@@ -147,8 +147,7 @@ def _with_header(lines: Iterator[Row], columns: Sequence[str], shown: str) -> It
     _, header = next(lines)
     header = [name.strip() for name in header]
     for name in header:
-        if header.count(name) > 1:
-            _refuse("S328", f"`{shown}` names the column `{name}` twice", "give each column a name of its own")
+        _once(name, header, shown)
     where = [_place_of(name, header, shown) for name in columns]
     number = 1
     for number, cells in lines:  # what it is at the end says whether there was a row
@@ -164,6 +163,11 @@ def _with_header(lines: Iterator[Row], columns: Sequence[str], shown: str) -> It
         yield number, [cells[place] for place in where]
     if number == 1:
         _refuse("S322", f"`{shown}` has no rows: its one line names the columns", "give it some rows")
+
+
+def _once(name: str, names: Sequence[str], shown: str) -> None:
+    if names.count(name) > 1:
+        _refuse("S328", f"`{shown}` names the column `{name}` twice", "give each column a name of its own")
 
 
 def _place_of(name: str, names: Sequence[str], shown: str) -> int:
@@ -262,6 +266,7 @@ def of_arrow(table: pa.Table, columns: Sequence[str], shown: str) -> Table:
     """
     for name in columns:
         _place_of(name, table.column_names, shown)
+        _once(name, table.column_names, shown)
     if not table.num_rows:
         _refuse("S322", f"`{shown}` has no rows", "give it some rows")
     found = {name: _cells(table.column(name), name, shown) for name in columns}
@@ -283,6 +288,11 @@ def _cells(column: pa.ChunkedArray, name: str, shown: str) -> list[str]:
     return [cell for cell in cells if cell is not None]
 
 
+def _parquet(path: Path) -> pa.Table:
+    with parquet.ParquetFile(path) as file:  # `read_table` takes a folder too, and no column whose name comes twice
+        return file.read()
+
+
 def _arrow(path: Path) -> pa.Table:
     with pa.memory_map(str(path)) as source:
         try:
@@ -293,7 +303,7 @@ def _arrow(path: Path) -> pa.Table:
 
 
 _BINARY: Mapping[str, Callable[[Path], pa.Table]] = {
-    ".parquet": parquet.read_table,
+    ".parquet": _parquet,
     ".arrow": _arrow,
     ".feather": _arrow,
 }

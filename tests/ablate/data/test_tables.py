@@ -204,11 +204,27 @@ def test_a_name_that_no_file_can_have_is_one_sentence(tmp_path: Path, name: str)
     )
 
 
-def test_a_folder_is_no_table(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").mkdir()
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.arrow"])
+def test_a_folder_is_no_table(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
     with pytest.raises(InputError) as caught:
-        read(tmp_path / "a.csv")
-    assert str(caught.value).startswith("error[S321]: cannot read `a.csv`: Is a directory\n")
+        read(tmp_path / name)
+    said = str(caught.value)
+    assert said.startswith(f"error[S321]: cannot read `{name}`: ") and "directory" in said.splitlines()[0]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_column_that_comes_twice_is_one_sentence(tmp_path: Path, name: str) -> None:
+    table = pa.table([pa.array(["a"])] * 3, names=["source", "target", "source"])
+    if name == "a.parquet":
+        parquet.write_table(table, tmp_path / name)
+    else:
+        feather.write_feather(table, tmp_path / name)
+    with pytest.raises(InputError) as caught:
+        read(tmp_path / name)
+    assert str(caught.value) == (
+        f"error[S328]: `{name}` names the column `source` twice\n  = help: give each column a name of its own"
+    )
 
 
 COLUMNS: list[tuple[dict[str, Any], str, str]] = [
