@@ -126,6 +126,9 @@ class Books:
                     if trouble(error) or not outside(error):
                         raise
                     self._note(error)
+                    if self._index and isinstance(error, KeyError):  # the study was deleted; it is made anew
+                        self._index.close()
+                        self._index = None
                     time.sleep(PAUSE)
                 else:
                     self._made += 1

@@ -89,6 +89,7 @@ class Index:
         elif records and not trials:
             self._differs(None, f"the index knew none of {len(records)} results")
         self._anew = self._anew or not trials
+        self._tables.shaken = False
         self._know(trials)
         last_failed = {attempt.label.trial for attempt in failed if attempt.last}
         for trial, entry in list(self._open.items()):

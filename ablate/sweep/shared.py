@@ -141,10 +141,11 @@ class Shared(Storage):
             return cannot(f"`{self._url.drivername}` is no kind of database", "write `postgresql+psycopg://...`")
         inner = error.__cause__ if isinstance(error.__cause__, ImportError) else error
         module = getattr(inner, "name", None) or "a package"
-        need = "ablate-arch[postgresql]" if self._url.get_backend_name() == "postgresql" else module
-        return cannot(
-            f"{shown(self._url)} needs the package `{module}`, which is not installed", f"pip install '{need}'"
-        )
+        words = f"{shown(self._url)} needs the package `{module}`, which is not installed"
+        if self._url.get_backend_name() != "postgresql":
+            return cannot(words, f"pip install '{module}'")
+        also = "" if module == "psycopg" else ", and write `postgresql+psycopg://...`"
+        return cannot(words, f"pip install 'ablate-arch[postgresql]'{also}")
 
 
 def _is_file(url: URL) -> bool:

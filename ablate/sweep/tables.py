@@ -35,8 +35,8 @@ class Tables:
         self._metric = metric
         self._direction: Direction = direction
         self._on_trouble = on_trouble
-        self.shaken = False
-        """Whether there was an error since the study was read, and so nobody knows what was written."""
+        self.shaken = True
+        """Whether the study was not read since it was opened or an error came: nobody knows what is in it."""
         self.written = 0
         """How many times something was written."""
         self._left = False
@@ -67,18 +67,22 @@ class Tables:
             user_attrs=attributes,
             intermediate_values=dict(rungs or {}),
         )
-        return self._rdb.create_new_trial(study, trial)
+        number = self._rdb.create_new_trial(study, trial)
+        self.written += 1
+        return number
 
     def set(self, entry: int, state: TrialState, value: float | None = None) -> None:
         """Change the state of a trial that has not ended."""
         self._begin()
         self._rdb.set_trial_state_values(entry, state, None if value is None else [value])
+        self.written += 1
 
     def note(self, entry: int, **attributes: object) -> None:
         """Give a trial that has not ended further attributes."""
         for key, value in attributes.items():
             self._begin()
             self._rdb.set_trial_user_attr(entry, key, value)
+            self.written += 1
 
     def reached(self, entry: int, step: int, value: float) -> None:
         """Give a trial that has not ended its value at a rung."""
@@ -129,7 +133,6 @@ class Tables:
     def _begin(self) -> None:
         if self._left:
             raise Left
-        self.written += 1
 
     def _connect(self) -> tuple[RDBStorage, int]:
         rdb = self._storage.open()

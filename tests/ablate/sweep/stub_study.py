@@ -71,8 +71,7 @@ class Run:
             study,
             plan,
             Local(parallel=parallel),
-            on_event=self.events.append,
-            **{"trainer": STUB, **options},
+            **{"trainer": STUB, "on_event": self.events.append, **options},
         )
 
     def of(self, kind: type[E]) -> list[E]:
