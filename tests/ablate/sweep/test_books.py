@@ -84,16 +84,15 @@ def test_a_lock_that_goes_is_told_of_and_every_entry_is_made(
 
 
 def test_a_signal_is_heard_while_the_index_is_locked(study: StudyFolder, start_driver: StartDriver) -> None:
-    plan = make_plan([{"seconds": 0.1}])
-    Run(study, make_plan([{}]), limit=1)
-    plan["trials"] = [trial | {"id": "other"} for trial in plan["trials"]]
+    plan = make_plan([{}, {"seconds": 0.2}])
+    Run(study, plan, limit=1)
     with locked(study):
-        driver = start_driver(plan, storage="")
+        driver = start_driver(plan)
         assert driver.stdout
         driver.stdout.readline()
         driver.send_signal(signal.SIGINT)
-        assert driver.wait(timeout=10) in (0, 130)
-    Run(study, plan, extend=True)
+        assert driver.wait(timeout=30) == 130
+    Run(study, plan)
     assert_exactly_once(study, plan)
 
 
@@ -110,7 +109,7 @@ def test_an_entry_that_failed_is_made_once_whether_it_was_written_or_not(
 
     def fails(self: RDBStorage, *arguments: Any, **options: Any) -> Any:
         calls.append(method)
-        if len(calls) % 2 == 0:
+        if len(calls) not in (1, 4):
             return does(self, *arguments, **options)
         if written:
             does(self, *arguments, **options)
