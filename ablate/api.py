@@ -162,17 +162,21 @@ def sweep_plan(
     """What :func:`run` does, without reading the results: the study, the plan, and how the sweep stands."""
     from ablate.planning import Plan
     from ablate.sweep.driver import sweep
+    from ablate.sweep.lock import refusal
+    from ablate.sweep.signals import giving_up
 
     began = time.monotonic()
     experiment = what.experiment if isinstance(what, Plan) else what if isinstance(what, Experiment) else load(what)
+    study = StudyFolder(Path(runs) / experiment.name)
+    if others := refusal(study):  # asked before it is planned too, which may take long
+        raise RefusedError(others)
     executor = experiment.settings.executor
     if parallel is not None:
         executor = type(executor).model_validate(executor.model_dump() | {"parallel": parallel})
     # The executor is opened first, so that what trials must import is imported while the plan is made.
-    with closing(executor.open()) as pool:
+    with giving_up(), closing(executor.open()) as pool:
         made = what if isinstance(what, Plan) else _plan(experiment, runs, on_arm)
         on_plan(made)
-        study = StudyFolder(Path(runs) / made.name)
         outcome = sweep(
             study,
             made.data,

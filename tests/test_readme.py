@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
+
+import pytest
 
 from ablate.cli.app import app
 from ablate.experiment import load
@@ -41,6 +43,27 @@ def test_the_component_is_found_and_used(tmp_path: Path) -> None:
     path = tmp_path / "experiment.yaml"
     path.write_text(text + "plugins: [./my_norm.py]\n")
     assert make_plan(load(path)).arms[0]["config"]["model"]["norm"] == {"kind": "softsign"}
+
+
+def test_what_a_notebook_follows_a_run_with_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.yaml").write_text(
+        "name: small\n"
+        "question: q\n"
+        "task: {kind: copy, length: 4, symbols: 4}\n"
+        "model: {kind: rnn_seq2seq, width: 8, attention: none}\n"
+        "training: {optimizer: {kind: adamw, lr: 1e-2}, batch: 4}\n"
+        "factors: {attention: {path: model.attention, levels: [none, luong]}}\n"
+        "seeds: 1\n"
+        "objective: {metric: val/accuracy, goal: max, smallest_effect: 0.05}\n"
+        "budget: {steps: 2}\n"
+    )
+    found: dict[str, Any] = {}
+    exec(block("python", "on_event=follow").replace("experiments/quickstart.yaml", "small.yaml"), found)
+    assert "baseline 0 complete " in capsys.readouterr().out
+    assert set(found["losses"]) <= set(found["results"].trials()["trial"])
 
 
 def test_the_language_is_as_its_page_says(tmp_path: Path) -> None:

@@ -141,10 +141,21 @@ def run(
 
 
 @app.command()
-def status(study: Study, runs: Runs = RUNS, as_json: AsJson = False) -> None:
+def status(
+    study: Study,
+    runs: Runs = RUNS,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Follow it while another process runs it; Ctrl-C harms nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Say how far it is, and what to do next."""
     from ablate.cli.status import show_status
 
+    if watch:
+        from ablate.cli.watch import follow
+
+        follow(study, runs)
     show_status(study, runs, as_json=as_json)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import typer
 
 from ablate.analysis.code import other_code
 from ablate.api import dry_run, sweep_plan
+from ablate.cli.event_output import EventOutput
 from ablate.cli.output import Planning, console, print_json, print_table, print_warnings
 from ablate.cli.progress import Progress
 from ablate.cli.status import next_command
@@ -46,10 +48,11 @@ def run_experiment(
     storage: str | None,
     as_json: bool,
 ) -> None:
-    """Run an experiment with progress on stderr; exit 1 if trials failed, 3 by the budget, 130 if interrupted."""
+    """Run an experiment, showing it on stderr; exit 1 if trials failed, 3 by the budget, 130 if interrupted."""
     experiment = load(file, plugins=plugins, sets=sets)
+    view = EventOutput() if as_json else Progress()
     try:
-        with Progress() as progress, Planning() as planning:
+        with view, nullcontext(_say_nothing) if as_json else Planning() as planning:
             study, made, outcome = sweep_plan(
                 experiment,
                 runs=runs,
@@ -60,14 +63,16 @@ def run_experiment(
                 seeds=seeds,
                 extend=extend,
                 storage=storage,
-                on_event=progress,
+                on_event=view,
                 on_arm=planning,
-                on_plan=lambda plan: print_warnings(plan.warnings),
+                on_plan=lambda plan: view.warn(plan.warnings),
             )
     except Interrupted as stopped:
+        if not view.ended:
+            view.note(str(stopped))
         raise typer.Exit(stopped.exit_code) from None
     for note in other_code(made.data, study.path):
-        typer.echo(f"note: {note}", err=True)
+        view.note(note)
     counts, used_up = outcome.counts, outcome.exhausted
     if as_json:
         print_json(
@@ -95,6 +100,10 @@ def run_experiment(
         typer.echo(f"next: {next_command(command, file, study, runs, asdict(counts))}")
     if outcome.exit_code:
         raise typer.Exit(outcome.exit_code)
+
+
+def _say_nothing(done: int, arms: int) -> None:
+    """How far a plan is, for tools: they wait, and read one object a line."""
 
 
 def preview_experiment(

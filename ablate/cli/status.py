@@ -5,12 +5,16 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.api import RUNS, changed_since, find_study
+from ablate.cli.lines import clean, totals_line
 from ablate.cli.output import console, print_json, print_table
 from ablate.records.layout import StudyFolder
+from ablate.sweep.standing import Row
+from ablate.sweep.watching import bulletin_of, running
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,11 +43,16 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     budget = uses(study, plan["budget"])
     unfinished = total | {"waiting": total["waiting"] + changed}
     following = next_command(command, what, study, runs, unfinished)
-    if total["running"]:
-        following = "it is running; ask again"
+    driver = running(study)
+    bulletin = bulletin_of(study, driver) if driver else None
+    standing = bulletin.standing if bulletin else None
+    if total["running"] or driver:
+        following = shlex.join(["ablate", "status", str(study.path), "--watch"])
     if as_json:
         tallies = {id: {"name": name, **tally} for id, (name, tally) in arms.items()}
-        told = {"arms": tallies, "failures": failed, "timeouts": timed_out, "interrupted": interrupted}
+        told: dict[str, Any] = {"arms": tallies, "failures": failed, "timeouts": timed_out, "interrupted": interrupted}
+        under_way = [asdict(row) for row in standing.rows] if standing else []
+        told |= {"driver": asdict(driver) if driver else None, "trials_running": under_way}
         used = {use.name: {"limit": use.limit, "used": use.used} for use in budget}
         print_json({"name": plan["name"], **total, **told, "budget": used, "changed": changed, "next": following})
         return
@@ -61,6 +70,12 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
         out.print(f"timed out: {each['arm']}, seed {each['seed']}: {each['reason']}")
     for each in interrupted:
         out.print(f"waiting: {each['arm']}, seed {each['seed']}: {each['reason']}")
+    if standing:
+        out.print(f"{driver} runs it: {totals_line(standing)}")
+        for row in standing.rows:
+            out.print(f"running: {clean(row.arm)}, seed {row.seed}: {_reached(row)}")
+    elif driver:
+        out.print(f"{driver} runs it, and has just begun")
     for use in budget:
         stops = "; it is used up" if use.reached and total["waiting"] else ""
         out.print(f"budget: {use.text}{stops}")
@@ -72,6 +87,14 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
 def _tally(ends: Mapping[tuple[str, str], int], arm: str) -> dict[str, int]:
     tally = {state: ends.get((arm, state), 0) for state in STATES}
     return tally | {"planned": sum(tally.values())}
+
+
+def _reached(row: Row) -> str:
+    """How far a running trial is."""
+    parts = [f"step {row.step} of {row.steps}" if row.steps else "starting"]
+    parts += [] if row.loss is None else [f"loss {row.loss:.4f}"]
+    parts += [] if row.tokens_per_second is None else [f"{row.tokens_per_second:,.0f} tok/s"]
+    return ", ".join([*parts, f"attempt {row.attempt} since {row.since}"])
 
 
 def _reasons(frame: pd.DataFrame) -> list[dict[str, Any]]:

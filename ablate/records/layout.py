@@ -124,6 +124,11 @@ class StudyFolder:
         return self.path / "lock"
 
     @property
+    def progress(self) -> Path:
+        """Where the sweep stands that runs, or ran last; written anew about once a second."""
+        return self.path / "progress.json"
+
+    @property
     def trials_folder(self) -> Path:
         """The folder that holds one folder a trial."""
         return self.path / "trials"

@@ -25,6 +25,7 @@ from ablate.sweep.shared import Shared
 from ablate.sweep.signals import stopping
 from ablate.sweep.storage import Storage
 from ablate.sweep.survey import survey
+from ablate.sweep.watching import Publisher
 
 
 def sweep(
@@ -76,7 +77,7 @@ def sweep(
     with contextlib.ExitStack() as stack:
         stack.enter_context(telling(study, plan))
         check_file_system(study)
-        stack.enter_context(driving(study))
+        driver = stack.enter_context(driving(study))
         found = survey(study)
         agenda = Agenda.after(plan, found)
         if not extend:
@@ -84,6 +85,7 @@ def sweep(
         kept = open_storage(study, plan, storage)
         write_plan(study, agenda.plan, source)
         stop = stack.enter_context(stopping())
+        emit = stack.enter_context(Publisher(study, driver, on_event))
         if isinstance(executor, Executor):
             executor = stack.enter_context(contextlib.closing(executor.open(trainer)))
         job = Job(
@@ -96,7 +98,7 @@ def sweep(
             trainer=trainer,
         )
         budget = Budget(study, plan, began)
-        run = Loop(study, agenda, found, executor, job=job, emit=on_event, stop=stop, budget=budget, storage=kept)
+        run = Loop(study, agenda, found, executor, job=job, emit=emit, stop=stop, budget=budget, storage=kept)
         return run(retry, limit, chosen)
 
 

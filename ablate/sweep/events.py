@@ -76,6 +76,8 @@ class SweepStarted:
     """How many run at once."""
     metric: str
     """The objective's name, whose values the trials' ends carry."""
+    work: float | None = None
+    """What there is to do without what checkpoints hold, in the unit of :class:`TrialStarted`; None: a 1 a trial."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,10 @@ class TrialStarted:
     attempt: int
     slot: int
     """Which of the places that run trials, from 0; free again when the trial ends or its worker is lost."""
+    work: float = 1.0
+    """How much work all its steps are, beside other trials."""
+    done: float = 0.0
+    """The fraction of it that a checkpoint holds, from which it goes on."""
 
 
 @dataclass(frozen=True)

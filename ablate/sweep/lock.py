@@ -6,32 +6,20 @@ import contextlib
 import fcntl
 import json
 import os
+import shlex
+import socket
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict
 
 from ablate.errors import RefusedError
 from ablate.records.layout import StudyFolder
-from ablate.records.locks import lock_held
-
-
-@dataclass(frozen=True)
-class Driver:
-    """The process that runs a study, and since when (UTC)."""
-
-    pid: int
-    started: str
-
-
-def now() -> str:
-    """The time as records have it: UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+from ablate.records.locks import Driver, lock_held, now, written_driver
 
 
 @contextlib.contextmanager
-def driving(study: StudyFolder) -> Iterator[None]:
-    """Be the one driver of this study while the block lasts.
+def driving(study: StudyFolder) -> Iterator[Driver]:
+    """Be the one driver of this study while the block lasts; gives how the lock names it.
 
     Raises:
         RefusedError: another process is; says which.
@@ -41,11 +29,12 @@ def driving(study: StudyFolder) -> Iterator[None]:
     with study.lock.open("a+", encoding="utf-8") as file:
         if not _locked(file.fileno()):
             raise RefusedError(_refusal(study))
+        driver = Driver(os.getpid(), now(), socket.gethostname())
         file.truncate(0)
-        file.write(json.dumps(asdict(Driver(os.getpid(), now()))))
+        file.write(json.dumps(asdict(driver)))
         file.flush()
         try:
-            yield
+            yield driver
         finally:
             file.truncate(0)
 
@@ -62,19 +51,12 @@ def _locked(descriptor: int) -> bool:
     return False
 
 
-def _written(study: StudyFolder) -> Driver | None:
-    try:
-        return Driver(**json.loads(study.lock.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None  # it has the lock and has not written yet
-
-
 def refusal(study: StudyFolder) -> str | None:
     """Why no other process may run this study at this moment; None if one may. Nothing is written."""
     return _refusal(study) if lock_held(study.lock) else None
 
 
 def _refusal(study: StudyFolder) -> str:
-    driver = _written(study)
-    who = f"process {driver.pid} since {driver.started}" if driver else "another process"
-    return f"{study.path} is being run by {who}\n  = help: watch it with `ablate status {study.path}`"
+    who = written_driver(study.lock) or "another process"
+    watch = shlex.join(["ablate", "status", str(study.path), "--watch"])
+    return f"{study.path} is being run by {who}\n  = help: watch it with `{watch}`"

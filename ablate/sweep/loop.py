@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from ablate.errors import AblateError
 from ablate.records.layout import AttemptFolder, StudyFolder, read_json
+from ablate.records.locks import now
 from ablate.records.sealing import seal
 from ablate.records.steps import furthest_step, noted_step
 from ablate.records.usage import Use
@@ -39,13 +40,13 @@ from ablate.sweep.events import (
     WorkerLost,
 )
 from ablate.sweep.index import Index, Label, Record
-from ablate.sweep.lock import now
 from ablate.sweep.preparing import Configs, next_attempt, write_config, write_plan
 from ablate.sweep.signals import Stop
 from ablate.sweep.storage import Storage
 from ablate.sweep.survey import Survey, failure, how_it_ended, rung_of
 from ablate.sweep.tuning.entering import proposals
 from ablate.sweep.tuning.search import Pruned, Run
+from ablate.sweep.work import fraction_done, steps_of, work_of
 
 PATIENCE = 8.0
 """Seconds that a stopped sweep waits for checkpoints; with what follows it ends within ten."""
@@ -128,7 +129,7 @@ class Loop:
         metric = self._plan["objective"]["metric"]
         self._exhausted = self._budget.exhausted()
         to_run = 0 if self._exhausted else len(self._waiting) + self._agenda.total - len(self._opened)
-        self._emit(SweepStarted(self._counts(), to_run, self._places, metric))
+        self._emit(SweepStarted(self._counts(), to_run, self._places, metric, self._to_do()))
         try:
             self._books.enter(self._reconcile)
             self._books.start()
@@ -263,8 +264,20 @@ class Loop:
             self._pool.submit(
                 replace(self._job, trial=folder.id, folder=str(folder.path.resolve()), attempt=attempt.number)
             )
-            self._emit(TrialStarted(folder.id, label.shown, label.seed, attempt.number, slot))
+            self._emit(TrialStarted(folder.id, label.shown, label.seed, attempt.number, slot, *self._work(label)))
             self._books.enter(_runs(label, attempt.number))
+
+    def _to_do(self) -> float:
+        """How much work this call has before it: trials that open later are counted as the mean of all arms."""
+        arms = self._plan["arms"]
+        later = (self._agenda.total - len(self._opened)) * sum(work_of(self._plan, arm) for arm in arms) / len(arms)
+        return later + sum(work * (1 - done) for work, done in map(self._work, self._waiting))
+
+    def _work(self, label: Label) -> tuple[float, float]:
+        """How much work a trial is, and the fraction of it that its checkpoints hold."""
+        arm = self._configs.arm(self._opened[label.trial].trial)
+        done = fraction_done(self._study.trial(label.trial), steps_of(self._plan, arm))
+        return work_of(self._plan, arm), done
 
     def _write_config(self, label: Label) -> None:
         run = self._opened[label.trial]

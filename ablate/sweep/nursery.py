@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ablate.sweep.lifeline import Line, die_with_parent
+from ablate.sweep.signals import ignore_signals
 from ablate.sweep.worker import Worker, preload
 
 
@@ -37,10 +38,6 @@ class Nursery:
         wake.setblocking(False)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
-        # A signal to the whole group must not end the workers before they have written their checkpoints: the nursery
-        # ends with its driver, and by nothing else that can be ignored.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
         with selectors.DefaultSelector() as selector:
             selector.register(self._control, selectors.EVENT_READ)
             selector.register(woken, selectors.EVENT_READ)
@@ -111,6 +108,9 @@ def main() -> None:
     """Run as a process of its own: ``python -m ablate.sweep.nursery DESCRIPTOR PARENT TRAINER``."""
     descriptor, parent, name = sys.argv[1:]
     die_with_parent(int(parent))
+    # A signal to the whole job must not end the workers before they have written their checkpoints, nor the imports
+    # with an error of their own: the nursery ends with its driver, and by nothing else that can be ignored.
+    ignore_signals()
     control = socket.socket(fileno=int(descriptor))
     try:
         preload(name)

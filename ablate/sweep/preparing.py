@@ -33,6 +33,11 @@ class Configs:
         arm = self._arms[trial["arm"]]
         return Label(trial["id"], arm["name"], trial["seed"], arm["levels"], trial.get("tuned", {}))
 
+    def arm(self, trial: Mapping[str, Any]) -> dict[str, Any]:
+        """The arm of a trial, as the plan has it."""
+        arm: dict[str, Any] = self._arms[trial["arm"]]
+        return arm
+
     def __getitem__(self, id: str) -> dict[str, Any]:
         """The configuration of the planned trial with this identity."""
         return self.of(self._trials[id])
@@ -44,7 +49,7 @@ class Configs:
             trial: as the plan has it, with its tuned values.
             pause_at: the rung at which a tuning trial is judged.
         """
-        plan, id, arm = self._plan, trial["id"], self._arms[trial["arm"]]
+        plan, id, arm = self._plan, trial["id"], self.arm(trial)
         if trial.get("tuned"):
             arm = tuned_arm(arm, trial["tuned"])
         steps = rungs(arm, plan["tuning"]) if "number" in trial else []

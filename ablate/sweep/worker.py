@@ -21,11 +21,12 @@ from typing import Any
 
 from ablate.errors import StaleError
 from ablate.records.layout import AttemptFolder, TrialFolder
+from ablate.records.locks import now
 from ablate.records.sealing import seal
 from ablate.registry import Registry
 from ablate.slots import Advanced, Ended, Job
 from ablate.sweep.lifeline import Line, die_with_parent
-from ablate.sweep.lock import now
+from ablate.sweep.signals import PREEMPTION, ignore_signals
 
 LISTEN = 0.02
 """Seconds between two looks at the line while a trial runs."""
@@ -63,11 +64,11 @@ class Worker:
 
     def serve(self) -> None:
         """Run jobs until the driver hangs up, or until one fails."""
-        # The terminal's Ctrl-C is the driver's to answer. SIGTERM of a batch system, which reaches every process,
-        # means what the driver's stop means; a hang-up reaches us through the driver.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, self._terminate)
+        # The terminal's Ctrl-C and hang-up are the driver's to answer. What a batch system sends, which may reach every
+        # process, means what the driver's stop means.
+        ignore_signals()
+        for number in PREEMPTION:
+            signal.signal(number, self._terminate)
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # what a killed process printed counts
         faulthandler.enable()
@@ -226,6 +227,7 @@ def main() -> None:
     """Run as a process of its own: ``python -m ablate.sweep.worker DESCRIPTOR PARENT TRAINER``."""
     descriptor, parent, name = sys.argv[1:]
     die_with_parent(int(parent))
+    ignore_signals()
     with contextlib.suppress(Exception):  # it will be raised again in the first trial, whose log can hold it
         preload(name)
     Worker(Line(socket.socket(fileno=int(descriptor)))).serve()

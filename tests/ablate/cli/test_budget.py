@@ -75,7 +75,8 @@ def test_a_call_takes_no_longer_than_it_may(ablate: Command, tmp_path: Path) -> 
     assert shown.returncode == 3
     used_up = json.loads(shown.stdout)["exhausted"]
     assert (used_up["name"], used_up["limit"]) == ("disk", 1000)
-    assert "the budget of 1,000 B `disk` is used up (" in shown.stderr
+    ended = json.loads(shown.stderr.splitlines()[-1])
+    assert (ended["event"], ended["outcome"]["exhausted"]) == ("sweep_ended", used_up)
     assert "; it is used up\n" in ablate("status", "small.yaml").stdout
     dry = ablate("run", "small.yaml", "--dry-run")
     assert dry.returncode == 3

@@ -10,6 +10,8 @@ import pytest
 from rich.console import Console
 
 from ablate.cli import progress as module
+from ablate.cli.drawing import drawing
+from ablate.cli.lines import shown
 from ablate.cli.progress import Progress
 from ablate.records.usage import Use
 from ablate.sweep.events import (
@@ -27,6 +29,7 @@ from ablate.sweep.events import (
     TrialStarted,
     WorkerLost,
 )
+from ablate.sweep.standing import Row, Standing
 
 FAILURE = Failure(
     "t2", "scale=off", 1, 1, "RuntimeError: [bold]no", Path("runs/x/log.txt"), ("Traceback …", "\x1b[31mred\x1b[0m\a")
@@ -149,6 +152,49 @@ def test_a_terminal_keeps_what_must_be_seen_and_ends_with_the_summary() -> None:
         assert text in shown
     assert "val/loss 1.683" not in shown
     assert shown.index("\x1b[?25l") < shown.index("\x1b[?25h"), "the cursor is back"
+
+
+def drawn(rows: int, width: int, height: int, arm: str = "scale=off", attempt: int = 1) -> list[str]:
+    """The live view of so many trials in a window of this size."""
+    row = Row(0, "0123456789abcdef", arm, 0, attempt, "2026-01-02T03:04:05Z", 275, 550, 1.75, 55_000.0)
+    counts = Counts(planned=40, complete=1, diverged=0, failed=0, running=rows, waiting=39 - rows)
+    standing = Standing(counts, rows, "val/loss", tuple(replace(row, slot=slot) for slot in range(rows)), 90.0)
+    console = Console(width=width, height=height, color_system=None)
+    with console.capture() as captured:
+        console.print(drawing(standing, console))
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def test_a_narrow_window_shortens_the_arms_name_and_nothing_else() -> None:
+    long = "placement=sandwich, feed_forward=narrow, kernel=[3, 5], residual=off, scale=off"
+    wide, totals = drawn(1, 160, 24, long)
+    assert wide.startswith(f"01234567  {long}  seed 0  ━")
+    assert totals == "1/40 done, 0 diverged, 0 failed, 1 running, about 1 min 30 s left"
+    narrow, totals = drawn(1, 80, 24, long, attempt=2)
+    assert narrow == "placement=sandwich, f…  seed 0 (attempt 2)    275/550  loss 1.7500  55,000 tok/s"
+    assert len(narrow) <= 80
+    assert drawn(1, 50, 24, long)[1] == "1/40 done, 0 diverged, 0 failed, 1 running, about…"
+
+
+def test_more_trials_than_lines_leave_room_for_the_totals() -> None:
+    lines = drawn(30, 120, 10)
+    assert len(lines) == 8
+    assert lines[-2:] == ["and 24 more", "1/40 done, 0 diverged, 0 failed, 30 running, about 1 min 30 s left"]
+    assert len(drawn(7, 120, 10)) == 8
+    assert len(drawn(3, 120, 1)) == 2
+
+
+def test_what_a_log_holds_does_nothing_to_the_terminal() -> None:
+    assert shown("10%\r\x1b[2K\x1b[1;31m100%\x1b[0m\r") == "100%"
+    assert shown("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b\x9b31mc\x9c\x85\td\x00") == "abc\td"
+    assert shown("1 < 2 [bold] é \u202eabc\u2066") == "1 < 2 [bold] é abc"
+    evil = replace(FAILURE, log_tail=("\x1b[2J\x1b[Hgone", "\x1b]0;title\x07"), arm="a\x1b[2J")
+    story = [STORY[0], *STORY[9:10], TrialEnded("t2", evil.arm, 1, 1, 0, "failed", None, "no\x1b[2J", 3.0, evil)]
+    assert plain(story).splitlines()[1:] == [
+        "00:00:00  [1/6] a, seed 1: failed: no",
+        "            | gone",
+        "            | ",
+    ]
 
 
 def test_no_color_and_a_pipe_mean_no_escape_sequence(monkeypatch: pytest.MonkeyPatch) -> None:

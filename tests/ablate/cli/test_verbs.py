@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -122,6 +123,20 @@ def test_growing_runs_only_what_is_new(ablate: Command, tmp_path: Path) -> None:
     write(tmp_path, *QUICK, ("[pre, post]", "[pre, post, sandwich]"))
     shown = ablate("run", "small.yaml", "--json")
     assert json.loads(shown.stdout)["complete"] == 8
+    events = [json.loads(line) for line in shown.stderr.splitlines()]
+    assert all(list(event)[:2] == ["event", "time"] for event in events)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", event["time"]) for event in events)
+    by_kind = {event["event"]: event for event in events}
+    assert list(by_kind)[:2] == ["warning", "sweep_started"]
+    assert by_kind["warning"].keys() == {"event", "time", "code", "message", "help"}
+    assert by_kind["trial_started"].keys() == {
+        "event", "time", "trial", "arm", "seed", "attempt", "slot", "work", "done",
+    }  # fmt: skip
+    assert by_kind["trial_ended"].keys() == {
+        "event", "time", "trial", "arm", "seed", "attempt", "slot", "end", "value", "reason", "seconds", "failure",
+    }  # fmt: skip
+    assert events[-1]["event"] == "sweep_ended"
+    assert events[-1]["outcome"]["counts"]["complete"] == 8
     after = {path.parent.name for path in tmp_path.glob("runs/small/trials/*/result.json")}
     assert before < after
     assert len(after) == 8

@@ -13,10 +13,10 @@ from typing import Any
 
 from ablate.errors import StaleError
 from ablate.records.layout import TrialFolder, read_json
+from ablate.records.locks import now
 from ablate.records.sealing import replacing, seal, write_json
 from ablate.records.steps import note_step
 from ablate.registry import Registry
-from ablate.sweep.lock import now
 
 MODULUS = 1_000_003
 
@@ -51,7 +51,7 @@ def train(
             write_json(folder.attempt(attempt).rung, {"step": step, "value": _bowl(does, config["seed"], step)})
             _write_checkpoint(folder, attempt, step, state, costs)
             return "paused"
-        time.sleep(does.get("seconds", 0.0))
+        time.sleep(does.get("seconds", 0.0) if attempt in does.get("slow", [attempt]) else 0.0)
         state = (state * 48_271 + step) % MODULUS
         step += 1
         on_progress(step, steps, state / MODULUS, 1000.0)

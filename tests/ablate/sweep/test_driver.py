@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from tests.ablate.sweep.stub_study import (
     descendants,
     entries,
     make_plan,
+    parents,
     sealed,
     until,
 )
@@ -54,7 +56,8 @@ def test_six_uneven_trials_on_four_workers_run_exactly_once(study: StudyFolder) 
     assert [event.trial for event in run.of(TrialStarted)] == [trial["id"] for trial in plan["trials"]]
     assert run.outcome.counts == Counts(planned=6, complete=6, diverged=0, failed=0, running=0, waiting=0)
     assert run.outcome.exit_code == 0
-    assert run.of(SweepStarted) == [SweepStarted(Counts(6, 0, 0, 0, 0, 6), 6, slots=4, metric="val/loss")]
+    (started,) = run.of(SweepStarted)
+    assert replace(started, work=None) == SweepStarted(Counts(6, 0, 0, 0, 0, 6), 6, slots=4, metric="val/loss")
     assert run.events[-1] == SweepEnded(run.outcome, interrupted=False)
 
 
@@ -336,7 +339,7 @@ def test_two_drivers_on_one_study(study: StudyFolder, start_driver: StartDriver)
     with pytest.raises(RefusedError) as refused:
         Run(study, plan)
     assert f"{study.path} is being run by process {first.pid} since 20" in str(refused.value)
-    assert str(refused.value).endswith(f"  = help: watch it with `ablate status {study.path}`")
+    assert str(refused.value).endswith(f"  = help: watch it with `ablate status {study.path} --watch`")
     assert first.wait(20) == 0
     assert_exactly_once(study, plan)
 
@@ -363,7 +366,7 @@ def test_a_killed_driver_takes_its_workers_along_and_the_same_call_goes_on(
     assert told.get("t003") == "was still marked as running"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
 def test_a_signal_checkpoints_and_ends_and_the_same_call_goes_on(
     study: StudyFolder, start_driver: StartDriver, number: signal.Signals
 ) -> None:
@@ -431,24 +434,43 @@ def test_a_second_signal_ends_at_once(study: StudyFolder, start_driver: StartDri
     assert_exactly_once(study, plan)
 
 
-def test_a_signal_to_the_workers_alone_costs_no_attempt_without_its_checkpoint(study: StudyFolder) -> None:
-    plan = make_plan([{"seconds": 0.02, "checkpoint": 1000}], steps=30)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_to_the_workers_alone_costs_no_attempt_without_its_checkpoint(
+    study: StudyFolder, number: signal.Signals
+) -> None:
+    plan = make_plan([{"seconds": 0.02, "slow": [1], "checkpoint": 1000}], steps=800)
     told: list[int] = []
 
     def terminate(event: Event) -> None:
         if isinstance(event, TrialProgress) and not told:
             told.append(attempts(study.trial("t000"))[0][2])
-            os.kill(told[0], signal.SIGTERM)
+            os.kill(told[0], number)
 
     sweep(study, plan, Local(parallel=1), on_event=terminate, trainer=STUB)
     assert attempts(study.trial("t000"))[1][1] > 0
     assert_exactly_once(study, plan)
 
 
+def test_no_signal_ends_the_process_that_starts_workers(study: StudyFolder) -> None:
+    told: list[int] = []
+
+    def signal_it(event: Event) -> None:
+        if isinstance(event, TrialProgress) and not told:
+            told.append(descendants(os.getpid())[0])
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+                os.kill(told[0], number)
+
+    plan = make_plan([{"seconds": 0.01}] * 3)
+    sweep(study, plan, Local(parallel=1), on_event=signal_it, trainer=STUB)
+    assert told
+    assert {parent for folder in study.trials() for parent in parents(folder)} == set(told)
+
+
 def test_handlers_of_signals_are_the_callers_again_afterwards(study: StudyFolder) -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+    before = [signal.getsignal(number) for number in numbers]
     Run(study, make_plan([{}]))
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+    assert [signal.getsignal(number) for number in numbers] == before
 
 
 def test_a_thread_can_drive(study: StudyFolder) -> None:
