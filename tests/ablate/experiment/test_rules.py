@@ -33,7 +33,7 @@ def test_a_rule_leaves_out_every_cell_that_has_all_of_its_levels(tmp_path: Path)
         ("placement=post, residual=on", "known", 0),
         ("placement=post, residual=off", "known", 0),
     ]
-    kinds = [each.setup and (each.setup.model.placement.kind, each.setup.model.residual.kind) for each in found]  # type: ignore[attr-defined]
+    kinds = [each.trained and (each.trained.model.placement.kind, each.trained.model.residual.kind) for each in found]  # type: ignore[attr-defined]
     assert kinds == [("post", "add"), ("post", "none")]
     both = ruled(tmp_path, "[{placement: post, residual: off, why: known}]")
     assert [each.name for each in grid(both).excluded] == ["placement=post, residual=off"]
