@@ -14,6 +14,7 @@ from ablate.errors import InputError, RefusedError
 from ablate.experiment import Experiment, load
 from ablate.experiment.layering import read_layered
 from ablate.records.layout import StudyFolder
+from ablate.records.needs import need_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -63,9 +64,9 @@ def plan(
 
         with closing(executor.open()) as pool:
             measured = measure(made.data, pool)
-    workers = executor.places(made.data["device"], made.data["threads"])
-    cost = price(made.data, workers, measured)
-    return replace(made, price=cost, warnings=(*made.warnings, *price_warnings(loaded, made.data, cost)))
+    room = executor.room(need_of(made.data))
+    cost = price(made.data, room.places, measured)
+    return replace(made, price=cost, room=room, warnings=(*made.warnings, *price_warnings(loaded, made.data, cost)))
 
 
 def network(what: Plan | Experiment | str | Path, arm: str = "baseline", *, seed: int = 0) -> nn.Module:

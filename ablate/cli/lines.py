@@ -8,6 +8,7 @@ from ablate.cli.output import duration
 from ablate.records.spelling import spelled
 from ablate.sweep.events import (
     Counts,
+    Crowded,
     Event,
     Failure,
     IndexBehind,
@@ -55,6 +56,8 @@ def event_lines(event: Event, ended: int, planned: int, metric: str, *, every: b
     match event:
         case SweepStarted() if every:
             lines = [f"{standing_line(event.counts)}; {event.to_run} to run, {event.slots} at once"]
+        case Crowded():
+            lines = [f"{event.slots} at once, {event.limit}"]
         case Reconciled():
             where = f"trial {event.trial}" if event.trial else "the study"
             lines = [f"put right: {where}: {event.difference}"]

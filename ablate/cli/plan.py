@@ -124,6 +124,8 @@ def _summary(made: Plan) -> Iterator[str]:
         yield from _fraction(plan["fraction"])
     yield from _excluded(made)
     yield from _predicted(plan)
+    if made.room:
+        yield f"at once: {number(made.room.places, 'trial')}, {made.room.limit}"
     if made.price:
         yield _price(made)
     yield f"plan {plan['hash']}"

@@ -21,6 +21,7 @@ from ablate.planning.resolving import Resolved, resolve
 from ablate.planning.tuning import stated
 from ablate.planning.warnings import warnings_of
 from ablate.registry import kind_of
+from ablate.slots import Room
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Plan:
     """What the experiment should know about its design."""
     price: Price | None = None
     """What it will cost; None until it is asked for."""
+    room: Room | None = None
+    """How many trials run at once here; None until it is asked for."""
 
     @property
     def name(self) -> str:

@@ -13,13 +13,12 @@ from ablate.errors import Diagnostic
 from ablate.experiment import Experiment
 from ablate.experiment.identity import digest
 from ablate.probing import probed_steps
+from ablate.records.needs import memory_of
 
 EFFICIENCY = 0.5
 """Share of a large matrix product's speed that training reaches; more for wide models, less for narrow ones."""
 STEP_SECONDS = 0.004
 """What a step costs beside its matrix products: the optimizer, Lightning, many small operations."""
-BYTES_A_PARAMETER = 16
-"""Weights, gradients and two moments, at 32 bit."""
 START_SECONDS = 4.0
 """Until the first trial trains, once a sweep: torch and Lightning are imported while the plan is made."""
 TRIAL_SECONDS = 0.4
@@ -96,8 +95,7 @@ def price(plan: Mapping[str, Any], workers: int, measured: Mapping[str, Measured
     for arm in plan["arms"]:
         found = known.get(shape_of(arm))
         step = found.step_seconds if found else STEP_SECONDS + arm["flops"] / speed
-        guess = BYTES_A_PARAMETER * arm["parameters"]["total"] + arm["activations"]
-        guess += PROCESS_BYTES if plan["device"] == "cpu" else 0
+        guess = memory_of(arm) + (PROCESS_BYTES if plan["device"] == "cpu" else 0)
         look = found.evaluation_seconds if found else EVALUATION_STEPS * step
         # There is no more than one evaluation a step.
         looks = min(plan["budget"]["evaluations"], arm["steps"]) * look

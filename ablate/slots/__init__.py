@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from ablate.slots.component import Component, Components, Options, is_neutral, named
 from ablate.slots.decoding import Decoded, Decodes, Decoding
-from ablate.slots.executor import TRAINER, Advanced, Ended, Executor, Job, Pool
+from ablate.slots.executor import TRAINER, Advanced, Ended, Executor, Job, Need, Pool, Room
 from ablate.slots.interface import IGNORED, Batch, Cache, Form, Given, Interface
 from ablate.slots.logger import Logger
 from ablate.slots.model import (
@@ -68,6 +68,7 @@ __all__ = [
     "Loss",
     "Mixer",
     "Model",
+    "Need",
     "Norm",
     "Optimizer",
     "Options",
@@ -80,6 +81,7 @@ __all__ = [
     "Probe",
     "Reading",
     "Residual",
+    "Room",
     "Scale",
     "Schedule",
     "Section",

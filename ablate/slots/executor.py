@@ -14,6 +14,29 @@ TRAINER = "ablate.training.trial:train"
 
 
 @dataclass(frozen=True)
+class Need:
+    """What a trial takes of the machine that it runs on; of many trials, what the largest takes."""
+
+    device: str = "cpu"
+    """``cpu``, ``cuda`` or ``mps``."""
+    threads: int = 1
+    memory: int = 0
+    """Bytes of the device's memory, on ``cpu`` of the machine's, beyond those of a worker that does nothing; 0 where
+    nobody has counted them."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many trials run at once, and what limits it."""
+
+    places: int
+    limit: str
+    """What sets the number, in a few words that follow it: ``one for each of 2 cores``."""
+    short: bool = False
+    """Memory sets it, and not what the user asked for or how many cores or devices there are."""
+
+
+@dataclass(frozen=True)
 class Job:
     """One attempt at one trial, in plain values that go to another process or machine."""
 
@@ -37,6 +60,9 @@ class Advanced:
     steps: int
     loss: float
     tokens_per_second: float
+    memory: int | None = None
+    """Bytes of the device's memory, on ``cpu`` of the machine's, that the worker has taken at most, without what it
+    shares with others; None where it cannot be measured."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +81,15 @@ class Ended:
 class Pool(Protocol):
     """An executor at work. One thread uses it; no call but ``reports`` waits."""
 
-    def slots(self, device: str, threads: int) -> int:
-        """How many trials that need this device and these threads run at once."""
+    def room(self, need: Need) -> Room:
+        """How many trials that need this run at once; cheap, and never more than it said before.
+
+        It may become less where trials turn out to take more memory than was foreseen; what runs then goes on.
+        """
         ...
 
     def submit(self, job: Job) -> None:
-        """Start an attempt; the caller keeps no more than :meth:`slots` of them running."""
+        """Start an attempt; the caller keeps no more than :meth:`room` says of them running."""
         ...
 
     def reports(self, timeout: float) -> Sequence[Advanced | Ended]:
@@ -88,9 +117,9 @@ class Executor(Component):
     slot: ClassVar[str] = "executor"
     default: ClassVar[str | None] = "local"
 
-    def places(self, device: str, threads: int) -> int:
-        """How many trials that need this device and these threads would run at once, as far as can be said before."""
-        return 1
+    def room(self, need: Need) -> Room:
+        """How many trials that need this would run at once, as far as can be said before."""
+        return Room(1, "one after another")
 
     @abstractmethod
     def open(self, trainer: str = TRAINER) -> Pool:

@@ -212,6 +212,16 @@ class WorkerLost:
 
 
 @dataclass(frozen=True)
+class Crowded:
+    """Memory, not cores or devices, limits how many trials run at once; said again where it becomes less."""
+
+    slots: int
+    """How many run at once."""
+    limit: str
+    """Why, in words that follow the number."""
+
+
+@dataclass(frozen=True)
 class Stopping:
     """A signal came, the budget is used up or no trial can run: those under way write a checkpoint, and that is all."""
 
@@ -240,6 +250,7 @@ class SweepEnded:
 
 Event = (
     SweepStarted
+    | Crowded
     | Reconciled
     | IndexBehind
     | TrialStarted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -51,8 +52,13 @@ class Line:
         *lines, self._rest = (self._rest + data).split(b"\n")
         return [json.loads(line) for line in lines]
 
+    def hang_up(self) -> None:
+        """Say that nothing more will come; what the other end says is still heard."""
+        with contextlib.suppress(OSError):  # it is gone
+            self._socket.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
-        """Hang up; the other end sees the end of the file."""
+        """Hang up, and hear no more."""
         self._socket.close()
 
 

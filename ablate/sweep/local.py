@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import selectors
 import socket
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
 
 from ablate.errors import AblateError
-from ablate.slots import Advanced, Ended, Job
+from ablate.slots import Advanced, Ended, Job, Need, Room
 from ablate.sweep.lifeline import Line, told
+from ablate.sweep.machine import Machine, this_machine
+from ablate.sweep.placing import Count, Seats, seats
 from ablate.sweep.starting import Forked, Spawned
 
 GRACE = 2.0
 """Seconds to wait for the exit code of a worker whose line has ended."""
 STILLBORN = 3
 """Nurseries in a row that may be killed before they are ready."""
+LEAK = 1 << 30
+"""Bytes that a worker may hold more after a trial than after its first one; with more, a new one takes its place."""
 
 
 @dataclass(eq=False)
@@ -28,8 +30,8 @@ class _Hired:
     """A worker as the pool knows it."""
 
     number: int
-    place: int
-    """The lowest that was free; on CUDA, which device it sees."""
+    gpu: int | None
+    """Which of the machine's it sees; None where trials use none."""
     line: Line
     job: Job | None
     forked: bool
@@ -37,18 +39,23 @@ class _Hired:
     """When its line ended."""
     retired: bool = False
     """It takes no further job."""
+    held: int | None = None
+    """Bytes of memory that it held after its first trial."""
 
 
 class LocalPool:
     """Runs trials in processes of this machine; see :class:`ablate.slots.Pool`.
 
     A worker is started when a job finds none that is free, and kept. What is slow, the imports, starts at once in the
-    nursery, while the caller still plans.
+    nursery, while the caller still plans. A worker that leaks memory is let go: no trial is to run short of memory, or
+    slower, because of those before it.
     """
 
-    def __init__(self, parallel: int | Literal["auto"], trainer: str) -> None:
+    def __init__(self, parallel: Count, trainer: str, *, per_gpu: Count = 1, leak: int = LEAK) -> None:
         """Start the nursery; workers come with the first jobs."""
         self._parallel = parallel
+        self._per_gpu = per_gpu
+        self._leak = leak
         self._trainer = trainer
         self._spawned = Spawned()
         # Linux alone: there a fork is safe while there is one thread, and the death of a parent is a signal.
@@ -58,15 +65,31 @@ class LocalPool:
         self._workers: list[_Hired] = []
         self._selector = selectors.DefaultSelector()
         self._reports: list[Advanced | Ended] = []
+        self._machine: Machine | None = None
+        """As it was before the first worker."""
+        self._need = Need()
+        self._measured = 0
+        """Bytes that a trial of this need has been seen to take at most."""
+        self._seats: Seats | None = None
 
-    def slots(self, device: str, threads: int) -> int:
-        """One a GPU; else one for every ``threads`` cores that this process may use; or as many as the user says."""
-        return places(self._parallel, device, threads)
+    def room(self, need: Need) -> Room:
+        """As many trials as there are cores or GPUs, and as their memory holds; or as many as the user says."""
+        return self._seats_for(need).room
+
+    def _seats_for(self, need: Need) -> Seats:
+        if need != self._need:
+            self._need, self._measured, self._seats = need, 0, None
+        if self._machine is None or self._machine.device != need.device:
+            self._machine = this_machine(need.device, weigh=self._per_gpu == "auto")
+        if self._seats is None:
+            self._seats = seats(need, self._machine, self._parallel, self._per_gpu, self._measured)
+        return self._seats
 
     def submit(self, job: Job) -> None:
-        """Give the job to a free worker, or start one."""
-        free = [worker for worker in self._workers if worker.job is None and not worker.retired]
-        worker = free[0] if free else self._hire(job)
+        """Give the job to a free worker, or start one; of several GPUs, that with the fewest trials takes it."""
+        gpu = self._emptiest_gpu(job) if job.device == "cuda" else None
+        free = [worker for worker in self._workers if worker.job is None and not worker.retired and worker.gpu == gpu]
+        worker = free[0] if free else self._hire(job, gpu)
         worker.job = job
         with contextlib.suppress(OSError):  # it has died; its line says so, and so will the report
             worker.line.send({"job": asdict(job)})
@@ -113,19 +136,24 @@ class LocalPool:
             self._nursery = None
         self._selector.close()
 
-    def _hire(self, job: Job) -> _Hired:
-        taken = {worker.place for worker in self._workers}
-        place = next(place for place in range(len(taken) + 1) if place not in taken)
+    def _emptiest_gpu(self, job: Job) -> int | None:
+        seats = self._seats_for(self._need if self._need.device == job.device else Need(job.device, job.threads))
+        gpus = len(self._machine.gpus) if self._machine else 0
+        busy = [sum(worker.gpu == gpu and worker.job is not None for worker in self._workers) for gpu in range(gpus)]
+        free = [gpu for gpu, most in enumerate(seats.gpus) if busy[gpu] < most]
+        return min(free or range(len(busy)), key=busy.__getitem__, default=None)
+
+    def _hire(self, job: Job, gpu: int | None) -> _Hired:
         self._born += 1
         ours, theirs = socket.socketpair()
         with theirs:
-            forked = self._start(self._born, place, theirs, job)
-        worker = _Hired(self._born, place, Line(ours), job, forked)
+            forked = self._start(self._born, gpu, theirs, job)
+        worker = _Hired(self._born, gpu, Line(ours), job, forked)
         self._workers.append(worker)
         self._selector.register(worker.line, selectors.EVENT_READ)
         return worker
 
-    def _start(self, number: int, place: int, end: socket.socket, job: Job) -> bool:
+    def _start(self, number: int, gpu: int | None, end: socket.socket, job: Job) -> bool:
         # CUDA does not survive a fork once it is initialised, and a GPU is chosen by an environment variable that is
         # read once; seconds of import are little beside what runs there.
         while self._nursery and job.device == "cpu":
@@ -137,8 +165,8 @@ class LocalPool:
         if self._nursery:
             self._nursery.close()
             self._nursery = None
-        devices = _devices() if job.device.startswith("cuda") else []
-        self._spawned.start(number, end, job, devices[place % len(devices)] if devices else None)
+        name = self._machine.gpus[gpu].name if self._machine and gpu is not None else None
+        self._spawned.start(number, end, job, name)
         return False
 
     def _renew_nursery(self, old: Forked) -> None:
@@ -161,13 +189,38 @@ class LocalPool:
             return False
         for message in messages:
             if "advanced" in message:
-                self._reports.append(Advanced(**message["advanced"]))
+                advanced = Advanced(**message["advanced"])
+                self._reports.append(advanced)
+                self._weigh(advanced)
             elif "ended" in message:
                 ended = Ended(**message["ended"])
                 self._reports.append(ended)
                 worker.job = None
                 worker.retired = ended.end == "failed"
+                if not worker.retired and (self._has_leaked(worker, message["memory"]) or self._is_surplus(worker)):
+                    worker.retired = True
+                    worker.line.hang_up()  # which ends it
         return bool(messages)
+
+    def _weigh(self, advanced: Advanced) -> None:
+        """Count the seats again where a trial takes more memory than was foreseen."""
+        if advanced.memory is not None and advanced.memory > self._measured:
+            self._measured = advanced.memory
+            self._seats = None  # counted again when it is asked for
+
+    def _has_leaked(self, worker: _Hired, memory: int | None) -> bool:
+        if memory is None:
+            return False
+        worker.held = memory if worker.held is None else worker.held
+        return memory - worker.held > self._leak
+
+    def _is_surplus(self, worker: _Hired) -> bool:
+        """Whether there are more workers than seats, since these have become fewer: an idle one too holds memory."""
+        seats = self._seats_for(self._need)
+        if worker.gpu is not None and not seats.gpus:
+            return False
+        most = seats.room.places if worker.gpu is None else seats.gpus[worker.gpu]
+        return sum(each.gpu == worker.gpu and not each.retired for each in self._workers) > most
 
     def _bury(self) -> None:
         exits = self._spawned.exits()
@@ -206,27 +259,3 @@ class LocalPool:
             self._dismiss(worker)
             if worker.job is not None:
                 self.submit(worker.job)
-
-
-def places(parallel: int | Literal["auto"], device: str, threads: int) -> int:
-    """How many trials run at once on this machine."""
-    if parallel != "auto":
-        return parallel
-    if device.startswith("cuda"):
-        return max(1, len(_devices()))
-    return max(1, _cores() // threads) if device == "cpu" else 1
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _devices() -> list[str]:
-    """What CUDA_VISIBLE_DEVICES is to be for each GPU that this process may use."""
-    import torch  # noqa: PLC0415  # only where there is a GPU, and then the plan has imported it
-
-    count = torch.cuda.device_count()
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return visible.split(",")[:count] if visible else [str(index) for index in range(count)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ablate.errors import AblateError
 from ablate.records.layout import AttemptFolder, StudyFolder, read_json
 from ablate.records.locks import now
+from ablate.records.needs import need_of
 from ablate.records.sealing import seal
 from ablate.records.steps import furthest_step, noted_step
 from ablate.records.usage import Use
@@ -24,6 +25,7 @@ from ablate.sweep.choosing import Chosen
 from ablate.sweep.events import (
     Beat,
     Counts,
+    Crowded,
     Event,
     Failure,
     Interrupted,
@@ -110,7 +112,8 @@ class Loop:
         self._losses: dict[str, int] = {}
         """Attempts lost in a row without a new checkpoint."""
         self._written: set[tuple[str, int | None]] = set()
-        self._places = pool.slots(job.device, job.threads)
+        self._need = need_of(plan)
+        self._places = pool.room(self._need).places
         self._slots = list(range(self._places))
         self._books = Books(storage, self._plan["name"], self._plan["objective"], emit)
         self._beat = time.monotonic()
@@ -130,6 +133,8 @@ class Loop:
         self._exhausted = self._budget.exhausted()
         to_run = 0 if self._exhausted else len(self._waiting) + self._agenda.total - len(self._opened)
         self._emit(SweepStarted(self._counts(), to_run, self._places, metric, self._to_do()))
+        if (room := self._pool.room(self._need)).short and to_run:
+            self._emit(Crowded(room.places, room.limit))
         try:
             self._books.enter(self._reconcile)
             self._books.start()
@@ -254,7 +259,7 @@ class Loop:
                 self._emit(Beat(self._counts()))
 
     def _hand_out(self) -> None:
-        while self._slots and self._waiting and not self._stopping:
+        while self._slots and self._waiting and not self._stopping and self._has_room():
             label = self._waiting.popleft()
             folder = self._study.trial(label.trial)
             self._write_config(label)
@@ -266,6 +271,14 @@ class Loop:
             )
             self._emit(TrialStarted(folder.id, label.shown, label.seed, attempt.number, slot, *self._work(label)))
             self._books.enter(_runs(label, attempt.number))
+
+    def _has_room(self) -> bool:
+        """Whether one more can run; there is less room than was thought where trials take more memory."""
+        room = self._pool.room(self._need)
+        if room.places < self._places:
+            self._places = room.places
+            self._emit(Crowded(room.places, room.limit))
+        return len(self._running) < room.places
 
     def _to_do(self) -> float:
         """How much work this call has before it: trials that open later are counted as the mean of all arms."""

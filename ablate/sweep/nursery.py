@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from ablate.sweep.lifeline import Line, die_with_parent
+from ablate.sweep.machine import resident
 from ablate.sweep.signals import ignore_signals
 from ablate.sweep.worker import Worker, preload
 
@@ -63,7 +64,7 @@ class Nursery:
                 die_with_parent(nursery)
                 for end in (self._control, *private):
                     end.close()
-                Worker(Line(socket.socket(fileno=descriptors[0]))).serve()
+                Worker(Line(socket.socket(fileno=descriptors[0])), shared=resident() or 0).serve()
                 code = 0
             except BaseException:
                 traceback.print_exc()

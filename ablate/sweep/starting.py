@@ -108,6 +108,8 @@ class Spawned:
         environment = dict.fromkeys(THREAD_VARIABLES, str(job.threads))
         if device is not None:
             environment["CUDA_VISIBLE_DEVICES"] = device
+        if job.device == "mps":
+            environment["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"  # what MPS lacks is computed on the CPU
         self._processes[worker] = _python("ablate.sweep.worker", end, job.trainer, self._output, environment)
 
     def exits(self) -> dict[int, int]:

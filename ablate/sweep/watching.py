@@ -17,6 +17,7 @@ from ablate.records.layout import StudyFolder
 from ablate.records.locks import Driver, lock_held, now, written_driver
 from ablate.sweep.event_json import as_json
 from ablate.sweep.events import (
+    Crowded,
     Event,
     IndexBehind,
     Interrupted,
@@ -104,7 +105,9 @@ class Publisher:
     def __call__(self, event: Event) -> None:
         """Take one event."""
         self._course.take(event)
-        if isinstance(event, IndexBehind | Paused | Pruned | Tuned | Reconciled | TrialEnded | WorkerLost | Stopping):
+        if isinstance(
+            event, Crowded | IndexBehind | Paused | Pruned | Tuned | Reconciled | TrialEnded | WorkerLost | Stopping
+        ):
             self._heard += 1
             self._news.append(News(self._heard, self._course.ended, as_json(event)))
         elif isinstance(event, SweepEnded):

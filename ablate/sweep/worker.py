@@ -6,6 +6,7 @@ import contextlib
 import faulthandler
 import fcntl
 import functools
+import gc
 import os
 import signal
 import socket
@@ -26,6 +27,7 @@ from ablate.records.sealing import seal
 from ablate.registry import Registry
 from ablate.slots import Advanced, Ended, Job
 from ablate.sweep.lifeline import Line, die_with_parent
+from ablate.sweep.machine import resident
 from ablate.sweep.signals import PREEMPTION, ignore_signals
 
 LISTEN = 0.02
@@ -54,9 +56,15 @@ def preload(name: str) -> None:
 class Worker:
     """Serves one driver: takes jobs from the line, one at a time, and reports."""
 
-    def __init__(self, line: Line) -> None:
-        """Take over the worker's end of the connection with the driver."""
+    def __init__(self, line: Line, *, shared: int = 0) -> None:
+        """Take over the worker's end of the connection with the driver.
+
+        ``shared`` is how many bytes of its memory are those of the process that it was forked from.
+        """
         self._line = line
+        self._shared = shared
+        self._settled = False
+        """Whether a trial has ended, and with it whatever is imported or made once."""
         self._inbox: deque[dict[str, Any]] = deque()
         self._stopped = False
         self._listened = 0.0
@@ -80,7 +88,8 @@ class Worker:
                 if "job" not in message:
                     continue  # a stop that crossed the end of the trial that it meant
                 ended = self._run(Job(**message["job"] | {"plugins": tuple(message["job"]["plugins"])}))
-                self._line.send({"ended": asdict(ended)})
+                self._clear(message["job"]["device"])
+                self._line.send({"ended": asdict(ended), "memory": resident()})
                 if ended.end == "failed":
                     # An exception may leave anything behind, memory held by its traceback for one. The next trial gets
                     # a fresh process, so that no result depends on what ran before it.
@@ -109,8 +118,12 @@ class Worker:
     def _train(self, job: Job, folder: TrialFolder) -> str:
         _use_threads(job.threads)
 
-        def on_progress(step: int, steps: int, loss: float, tokens_per_second: float) -> None:
-            self._advance(Advanced(job.trial, step, steps, float(loss), float(tokens_per_second)))
+        def on_progress(
+            step: int, steps: int, loss: float, tokens_per_second: float, memory: int | None = None
+        ) -> None:
+            if memory is not None and job.device == "cpu":
+                memory = max(0, memory - self._shared)
+            self._advance(Advanced(job.trial, step, steps, float(loss), float(tokens_per_second), memory))
 
         end = trainer(job.trainer)(
             folder,
@@ -127,6 +140,17 @@ class Worker:
         if end in written and not written[end].exists():
             raise RuntimeError(f"{job.trainer} said {end!r} and wrote no {written[end].name}")
         return end
+
+    def _clear(self, device: str) -> None:
+        """Free what the trial has left behind: its parts refer to each other, and would stay for long."""
+        gc.collect()
+        if not self._settled:
+            gc.freeze()  # what is there now will stay; to look at it again takes 20 ms a trial
+            self._settled = True
+        if device == "cuda" and "torch" in sys.modules:
+            import torch  # noqa: PLC0415
+
+            torch.cuda.empty_cache()  # others may share the device
 
     def _advance(self, report: Advanced) -> None:
         moment = time.monotonic()

@@ -30,6 +30,13 @@ class PeakMemory:
         """The largest since then, in bytes; None where it cannot be measured."""
         if self._cuda:
             return torch.cuda.max_memory_allocated()
+        return self._of_process()
+
+    def taken(self) -> int | None:
+        """What nobody else could have since then, in bytes: on CUDA that is what torch keeps for later tensors too."""
+        return torch.cuda.max_memory_reserved() if self._cuda else self._of_process()
+
+    def _of_process(self) -> int | None:
         if not self._process:
             return None
         found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())

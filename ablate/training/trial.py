@@ -30,8 +30,8 @@ from ablate.training.memory import PeakMemory
 from ablate.training.module import TrialModule
 from ablate.training.versions import versions
 
-OnProgress = Callable[[int, int, float, float], None]
-"""Called with step, steps, loss and tokens per second, about twice a second."""
+OnProgress = Callable[[int, int, float, float, int | None], None]
+"""Called with step, steps, loss, tokens per second and the memory taken at most, about twice a second."""
 PROGRESS_SECONDS = 0.5
 EVALUATION_FACTOR = 4
 """Evaluation keeps no activations, so its batches are larger than training's by this factor."""
@@ -54,7 +54,7 @@ def train(
     registry: Registry,
     *,
     device: str = "cpu",
-    on_progress: OnProgress = lambda step, steps, loss, speed: None,
+    on_progress: OnProgress = lambda step, steps, loss, speed, memory: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> str:
     """Train a trial to its end, going on from the newest checkpoint of earlier attempts, and seal its record.
@@ -89,7 +89,7 @@ def train(
         return _pause(module, place, job)
     if module.done < job.steps and module.divergence is None:
         with Loggers(job, place, module) as loggers:
-            watch = _Watch(module, place, job, data, on_progress, should_stop, loggers)
+            watch = _Watch(module, place, job, data, on_progress, should_stop, loggers, memory)
             module.between_steps = watch
             _fit(module, job, data, device)
         if watch.left:
@@ -120,6 +120,7 @@ class _Watch:
         on_progress: OnProgress,
         should_stop: Callable[[], bool],
         loggers: Loggers,
+        memory: PeakMemory,
     ) -> None:
         self.left: str | None = None
         """``paused``, ``interrupted`` or ``timed_out``, once the trial has been left before its end."""
@@ -132,6 +133,7 @@ class _Watch:
         self._on_progress = on_progress
         self._should_stop = should_stop
         self._loggers = loggers
+        self._memory = memory
         self._first = module.done
         self._start = self._told = self._saved = time.perf_counter()
 
@@ -152,7 +154,8 @@ class _Watch:
             self._told = now
             speed = (module.done - self._first) * self._tokens / (now - self._start)
             losses = module.history.losses
-            self._on_progress(module.done, module.steps, losses[-1] if losses else math.nan, speed)
+            loss = losses[-1] if losses else math.nan
+            self._on_progress(module.done, module.steps, loss, speed, self._memory.taken())
         self._loggers()
 
     def _leave(self, how: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ablate.slots import TRAINER, Executor, Pool
+from ablate.slots import TRAINER, Executor, Need, Pool, Room
 from pydantic import Field
 
 
@@ -18,9 +18,9 @@ class MyComponent(Executor):
     workers: int = Field(1, ge=1, le=1024)
     """How many trials at once."""
 
-    def places(self, device: str, threads: int) -> int:
-        """How many trials would run at once, as far as can be said before."""
-        return self.workers
+    def room(self, need: Need) -> Room:
+        """How many trials would run at once, as far as can be said before, and what limits it."""
+        return Room(self.workers, "as `workers` says")
 
     def open(self, trainer: str = TRAINER) -> Pool:
         """A pool: what it must do is in `ablate.slots.Pool`, this one is an example."""
