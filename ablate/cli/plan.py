@@ -37,7 +37,8 @@ def show_plan(file: Path, plugins: list[Path], *, sets: list[str], calibrate: bo
         made = ablate.plan(experiment, calibrate=calibrate, runs=runs, on_arm=planning)
     if as_json:
         price = asdict(made.price) if made.price else None
-        print_json({**made.data, "price": price, "warnings": [_told(each) for each in made.warnings]})
+        room = asdict(made.room) if made.room else None
+        print_json({**made.data, "price": price, "room": room, "warnings": [_told(each) for each in made.warnings]})
         return
     out = console()
     out.print(Text.assemble((made.name, "bold"), "  ", made.data["question"]), soft_wrap=True)

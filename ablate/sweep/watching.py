@@ -42,6 +42,8 @@ End = Literal["through", "exhausted", "interrupted", "stopped"]
 """How a sweep ended: all was run; a limit of the budget was reached; a signal came; or it was broken off by a second
 signal or an error."""
 
+_NEWS = (Crowded, IndexBehind, Paused, Pruned, Tuned, Reconciled, TrialEnded, WorkerLost, Stopping)
+
 
 @dataclass(frozen=True)
 class News:

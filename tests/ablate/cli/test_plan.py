@@ -38,6 +38,7 @@ def test_json_has_the_plan_its_price_and_its_warnings(planned: Planned, tmp_path
     shown = json.loads(out)
     assert len(shown["trials"]) == 9
     assert (shown["price"]["basis"], shown["price"]["workers"]) == ("rough", 2)
+    assert shown["room"] == {"places": 2, "limit": "as `parallel` says", "short": False}
     assert shown["price"]["trial_seconds"].keys() == {arm["id"] for arm in shown["arms"]}
     assert shown["warnings"] == [
         {
@@ -65,6 +66,7 @@ def test_people_read_the_sizes_the_sums_and_what_is_left_out(planned: Planned, t
     assert "excluded: `residual=off` by exclude[0]: hopeless" in lines
     assert "excluded: 1 cell that cannot be built" in lines
     assert "predicted: placement=4 no difference (a hunch)" in lines
+    assert lines[-3].startswith("at once: ")
     assert lines[-2].startswith("price: about ")
     assert lines[-2].endswith("(rough: `--calibrate` measures it)")
     assert lines[-1].startswith("plan ")

@@ -17,6 +17,7 @@ from ablate.records.usage import Use
 from ablate.sweep.events import (
     Beat,
     Counts,
+    Crowded,
     Event,
     Failure,
     Outcome,
@@ -105,6 +106,15 @@ stopped: the budget of 30 h `gpu_hours` is used up (30.1 h); raise it in the fil
   = help: raise `trial_timeout`; `--retry timeout` goes on from their checkpoints
 """
     )
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_that_memory_limits_how_many_run_is_said_everywhere(live: bool) -> None:
+    file = io.StringIO()
+    with Progress(Console(file=file, width=100, force_terminal=live, no_color=True), live=live) as progress:
+        progress(Crowded(1, "for lack of memory: one may take 2.1 GB, and 0.9 GB are free; there are 2 cores"))
+    text = "1 at once, for lack of memory: one may take 2.1 GB, and 0.9 GB are free; there are 2 cores"
+    assert text in file.getvalue()
 
 
 def test_a_pipe_gets_a_heartbeat_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:

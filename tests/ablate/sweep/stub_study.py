@@ -64,13 +64,19 @@ class Run:
     """What one call of `sweep` said and gave."""
 
     def __init__(
-        self, study: StudyFolder, plan: Mapping[str, Any], parallel: int | Literal["auto"] = 2, **options: Any
+        self,
+        study: StudyFolder,
+        plan: Mapping[str, Any],
+        parallel: int | Literal["auto"] = 2,
+        *,
+        per_gpu: int | Literal["auto"] = 1,
+        **options: Any,
     ) -> None:
         self.events: list[Event] = []
         self.outcome: Outcome = sweep(
             study,
             plan,
-            Local(parallel=parallel),
+            Local(parallel=parallel, per_gpu=per_gpu),
             **{"trainer": STUB, "on_event": self.events.append, **options},
         )
 

@@ -19,6 +19,7 @@ from ablate.records.steps import note_step
 from ablate.registry import Registry
 
 MODULUS = 1_000_003
+_LEAKED: list[bytes] = []
 
 
 def train(
@@ -27,7 +28,7 @@ def train(
     registry: Registry,
     *,
     device: str,
-    on_progress: Callable[[int, int, float, float], None],
+    on_progress: Callable[[int, int, float, float, int | None], None],
     should_stop: Callable[[], bool],
 ) -> str:
     """Walk through a chain of numbers, one a step, so that a wrong resumption shows in the result."""
@@ -43,6 +44,7 @@ def train(
     _note(folder, attempt, step)
     print(f"starting at step {step}")
     os.write(1, b"and this past Python\n")
+    _LEAKED.append(b"x" * does.get("leaks", 0))
     if "shows" in does:
         print(f"{does['shows']}={os.environ.get(does['shows'])}, device={device}")
     observe = config["observe"]
@@ -54,7 +56,7 @@ def train(
         time.sleep(does.get("seconds", 0.0) if attempt in does.get("slow", [attempt]) else 0.0)
         state = (state * 48_271 + step) % MODULUS
         step += 1
-        on_progress(step, steps, state / MODULUS, 1000.0)
+        on_progress(step, steps, state / MODULUS, 1000.0, does.get("takes"))
         if step % does.get("checkpoint", 5) == 0 and step < steps:
             _write_checkpoint(folder, attempt, step, state, costs)
         if step - first == does.get("after", 3) and attempt in does.get("attempts", [attempt]):
@@ -112,6 +114,8 @@ def _misbehave(does: dict[str, Any]) -> None:
         raise RuntimeError(does["raises"])
     if "exits" in does:
         raise SystemExit(does["exits"])
+    if "vanishes" in does:
+        os._exit(does["vanishes"])
     if "dies" in does:
         os.kill(os.getpid(), signal.Signals[does["dies"]])
         threading.Event().wait()

@@ -220,6 +220,17 @@ def test_a_trial_that_loses_its_worker_again_and_again_has_failed(study: StudyFo
     assert [entry.state for entry in entries(study) if entry.user_attrs["trial"] == "t001"] == [TrialState.FAIL]
 
 
+def test_a_trial_whose_code_ends_the_process_is_lost_whatever_its_exit_code(study: StudyFolder) -> None:
+    plan = make_plan([{"vanishes": 0}, {"vanishes": 3, "attempts": [1]}, {}], retries=1)
+    run = Run(study, plan, parallel=1)
+    assert [(event.trial, event.cause) for event in run.of(WorkerLost)] == [
+        ("t000", "exit code 0"), ("t000", "exit code 0"), ("t001", "exit code 3"),
+    ]  # fmt: skip
+    (failure,) = run.outcome.failures
+    assert failure.error == "its worker was lost 2 times in a row without a new checkpoint (exit code 0)"
+    assert sealed(study).keys() == {"t001", "t002"}
+
+
 def test_losses_with_a_new_checkpoint_each_are_not_counted(study: StudyFolder) -> None:
     plan = make_plan([{"dies": "SIGKILL", "checkpoint": 2, "after": 3, "attempts": [1, 2, 3]}], retries=0)
     run = Run(study, plan)

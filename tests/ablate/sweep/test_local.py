@@ -2,17 +2,50 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 import torch
 
 from ablate.records.layout import StudyFolder
+from ablate.slots import Need
 from ablate.sweep.driver import sweep
-from ablate.sweep.events import SweepStarted
+from ablate.sweep.events import Crowded, Event, SweepStarted, TrialEnded, TrialStarted
 from ablate.sweep.local import LocalPool
-from tests.ablate.sweep.stub_study import STUB, Run, assert_exactly_once, attempts, descendants, make_plan, parents
+from ablate.sweep.machine import Gpu, Machine
+from tests.ablate.sweep.stub_study import (
+    STUB,
+    Run,
+    alive,
+    assert_exactly_once,
+    attempts,
+    descendants,
+    make_plan,
+    parents,
+    until,
+)
+
+SetMachine = Callable[[Machine], None]
+GB = 10**9
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> SetMachine:
+    """Have the pool find another machine."""
+
+    def found(machine: Machine) -> None:
+        monkeypatch.setattr("ablate.sweep.local.this_machine", lambda device, weigh: machine)
+
+    return found
+
+
+def most_at_once(events: Sequence[Event], running: int = 0) -> int:
+    most = running
+    for event in events:
+        running += isinstance(event, TrialStarted) - isinstance(event, TrialEnded)
+        most = max(most, running)
+    return most
 
 
 @pytest.fixture
@@ -49,13 +82,46 @@ def test_closing_does_not_wait_for_imports() -> None:
     assert descendants(os.getpid()) == []
 
 
-def test_slots_are_what_was_asked_for_or_the_usable_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+def test_the_room_is_what_was_asked_for_or_the_usable_cores(machine: SetMachine) -> None:
+    machine(Machine("cpu", 8, None))
     with contextlib.closing(LocalPool("auto", STUB)) as pool:
-        assert [pool.slots("cpu", threads) for threads in (1, 2, 3, 16)] == [8, 4, 2, 1]
-        assert pool.slots("mps", 1) == 1
+        assert [pool.room(Need("cpu", threads)).places for threads in (1, 2, 3, 16)] == [8, 4, 2, 1]
+        machine(Machine("mps", 8, None))
+        assert pool.room(Need("mps")).places == 1
     with contextlib.closing(LocalPool(3, STUB)) as pool:
-        assert [pool.slots("cpu", 1), pool.slots("cuda", 1)] == [3, 3]
+        assert [pool.room(Need("cpu")).places, pool.room(Need("cuda")).places] == [3, 3]
+
+
+def test_little_memory_means_few_trials_at_once_and_is_told(study: StudyFolder, machine: SetMachine) -> None:
+    machine(Machine("cpu", 4, 2 * GB))
+    plan = make_plan([{}] * 4)
+    plan["arms"][3] |= {"parameters": {"total": 30_000_000}, "activations": 20_000_000}
+    run = Run(study, plan, "auto")
+    assert [event.slots for event in run.of(SweepStarted)] == [2]
+    text = "for lack of memory: one may take 0.6 GB, and 1.4 GB are free; there are 4 cores"
+    assert run.of(Crowded) == [Crowded(2, text)]
+    assert most_at_once(run.events) == 2
+    assert_exactly_once(study, plan)
+    assert Run(study, plan, "auto").of(Crowded) == [], "nothing was left to run"
+
+
+@pytest.mark.parametrize(
+    ("device", "found"),
+    [("cpu", Machine("cpu", 3, 10 * GB)), ("cuda", Machine("cuda", 3, None, (Gpu("0", 10 * GB),)))],
+)
+def test_where_trials_take_more_than_was_foreseen_fewer_run_at_once(
+    study: StudyFolder, machine: SetMachine, device: str, found: Machine
+) -> None:
+    machine(found)
+    plan = make_plan([{"takes": 5 * GB, "seconds": 0.03}] * 7) | {"device": device}
+    run = Run(study, plan, "auto", per_gpu="auto")
+    assert [event.slots for event in run.of(SweepStarted)] == [3]
+    (crowded,) = run.of(Crowded)
+    assert crowded.slots == 1
+    later = [event for event in run.events if isinstance(event, TrialStarted | TrialEnded)][-8:]
+    assert most_at_once(later) == 1, "each of the last four began when the one before it had ended"
+    assert len({attempts(folder)[0][2] for folder in study.trials()}) == 3
+    assert_exactly_once(study, plan)
 
 
 def test_a_second_thread_after_the_imports_means_no_forks(study: StudyFolder) -> None:
@@ -83,6 +149,45 @@ def test_on_cuda_each_worker_is_an_interpreter_that_sees_one_device(
     shown = {folder.attempt(1).log.read_text().splitlines()[2] for folder in study.trials()}
     assert shown == {f"CUDA_VISIBLE_DEVICES={device}, device=cuda" for device in seen}
     assert {parent for folder in study.trials() for parent in parents(folder)} == {os.getpid()}
+
+
+def test_gpus_are_filled_evenly_and_shared_as_is_said(study: StudyFolder, machine: SetMachine) -> None:
+    machine(Machine("cuda", 8, None, (Gpu("0"), Gpu("1"))))
+    plan = make_plan([{"shows": "CUDA_VISIBLE_DEVICES", "seconds": 0.1}] * 4) | {"device": "cuda"}
+    run = Run(study, plan, "auto", per_gpu=2)
+    assert run.of(SweepStarted)[0].slots == most_at_once(run.events) == 4
+    shown = [folder.attempt(1).log.read_text().splitlines()[2] for folder in study.trials()]
+    assert shown == [f"CUDA_VISIBLE_DEVICES={device}, device=cuda" for device in (0, 1, 0, 1)]
+    assert len({attempts(folder)[0][2] for folder in study.trials()}) == 4
+
+
+@pytest.mark.parametrize(("device", "fallback"), [("mps", "1"), ("cpu", "None")])
+def test_what_mps_lacks_is_computed_on_the_cpu(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch, device: str, fallback: str
+) -> None:
+    monkeypatch.delenv("PYTORCH_ENABLE_MPS_FALLBACK", raising=False)
+    plan = make_plan([{"shows": "PYTORCH_ENABLE_MPS_FALLBACK"}] * 2) | {"device": device}
+    run = Run(study, plan, "auto")
+    shown = {folder.attempt(1).log.read_text().splitlines()[2] for folder in study.trials()}
+    assert shown == {f"PYTORCH_ENABLE_MPS_FALLBACK={fallback}, device={device}"}
+    assert device == "cpu" or run.of(SweepStarted)[0].slots == 1
+
+
+def test_a_worker_that_leaks_is_let_go_and_another_takes_its_place(study: StudyFolder, tmp_path: Path) -> None:
+    plan = make_plan([{"leaks": 40_000_000}] * 4)
+    with contextlib.closing(LocalPool(1, STUB, leak=20_000_000)) as pool:
+        sweep(study, plan, pool, trainer=STUB)
+        first, second, third, fourth = (attempts(folder)[0][2] for folder in study.trials())
+        assert first == second != third == fourth, "after its first trial a worker is taken as it is"
+        assert len({parent for folder in study.trials() for parent in parents(folder)}) == 1
+        until(lambda: not alive(first))
+    assert_exactly_once(study, plan)
+
+
+def test_a_worker_that_holds_what_it_held_is_kept(study: StudyFolder) -> None:
+    with contextlib.closing(LocalPool(1, STUB, leak=20_000_000)) as pool:
+        sweep(study, make_plan([{"leaks": 40_000_000}, {}, {}]), pool, trainer=STUB)
+    assert len({attempts(folder)[0][2] for folder in study.trials()}) == 1
 
 
 def test_workers_bring_in_plugin_files(study: StudyFolder, tmp_path: Path) -> None:
