@@ -112,7 +112,7 @@ class Loop:
         self._losses: dict[str, int] = {}
         """Attempts lost in a row without a new checkpoint."""
         self._written: set[tuple[str, int | None]] = set()
-        self._need = need_of(plan)
+        self._need = need_of(self._plan)
         self._places = pool.room(self._need).places
         self._slots = list(range(self._places))
         self._books = Books(storage, self._plan["name"], self._plan["objective"], emit)
