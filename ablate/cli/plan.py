@@ -120,7 +120,7 @@ def _summary(made: Plan) -> Iterator[str]:
     )
     yield from _matching(plan)
     if plan["tuning"]:
-        yield _tuning(plan["tuning"], len(arms))
+        yield from _tuning(plan["tuning"], len(arms))
     if "fraction" in plan:
         yield from _fraction(plan["fraction"])
     yield from _excluded(made)
@@ -144,12 +144,17 @@ def _matching(plan: Mapping[str, Any]) -> Iterator[str]:
             yield f"matched: {words} within {within}, by {target['adjust']} in {number(solved, 'arm')}"
 
 
-def _tuning(tuning: Mapping[str, Any], arms: int) -> str:
+def _tuning(tuning: Mapping[str, Any], arms: int) -> Iterator[str]:
     points = {path: values and len(values) for path, values in tuning["points"].items()}
     tried = ", ".join(f"{path} ({count} values)" if count else path for path, count in points.items())
     seeds, trials = len(tuning["seeds"]), arms * tuning["trials"]
     each = f"{number(tuning['combinations'], 'combination')} x {number(seeds, 'seed')} for each arm"
-    return f"tuning first, by {tuning['method']}: {tried}; {each} = {trials:,} more trials"
+    yield f"tuning first, by {tuning['method']}: {tried}; {each} = {trials:,} more trials"
+    if halving := tuning["halving"]:
+        rungs = number(halving["rungs"], "rung")
+        yield f"halving: one combination in {halving['reduction']} of a batch goes on at each of {rungs}"
+    if tuning["at_baseline"]:
+        yield "every arm also runs at the values that are best for the baseline"
 
 
 def _fraction(fraction: Mapping[str, Any]) -> Iterator[str]:

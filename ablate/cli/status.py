@@ -24,7 +24,10 @@ STATES = ("complete", "diverged", "failed", "timed_out", "pruned", "excluded", "
 
 def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     """Print how many trials are in which state, and the command that comes next."""
+    import pandas as pd
+
     from ablate.records.frames import count, planned, read_plan
+    from ablate.records.tuning import tuning
     from ablate.records.usage import uses
 
     study = find_study(what, runs)
@@ -34,14 +37,19 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     # By identity, since two arms may have one name.
     of_arms = Counter(zip(frame["arm"], frame["end"], strict=True))
     arms = {arm["id"]: (arm["name"], _tally(of_arms, arm["id"])) for arm in plan["arms"]}
-    failed = _reasons(frame[frame["end"] == "failed"])
-    timed_out = _reasons(frame[frame["end"] == "timed_out"])
+    searched = tuning(study.path, plan)
+    everything = pd.concat([frame, searched]) if len(searched) else frame
+    failed = _reasons(everything[everything["end"] == "failed"])
+    timed_out = _reasons(everything[everything["end"] == "timed_out"])
     interrupted = _reasons(frame[(frame["end"] == "waiting") & (frame["reason"] != "")])
     changed = changed_since(what, study)
     command = _command(plan, what)
     runs = study.path.parent if what.is_dir() else runs
     budget = uses(study, plan["budget"])
-    unfinished = total | {"waiting": total["waiting"] + changed}
+    unfinished = count(everything)
+    if searched["end"].isin(("failed", "timed_out")).any():
+        unfinished["waiting"] = 0  # arms wait for their tuning, which waits for a retry
+    unfinished["waiting"] += changed
     following = next_command(command, what, study, runs, unfinished)
     driver = running(study)
     bulletin = bulletin_of(study, driver) if driver else None
@@ -54,7 +62,10 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
         under_way = [asdict(row) for row in standing.rows] if standing else []
         told |= {"driver": asdict(driver) if driver else None, "trials_running": under_way}
         used = {use.name: {"limit": use.limit, "used": use.used} for use in budget}
-        print_json({"name": plan["name"], **total, **told, "budget": used, "changed": changed, "next": following})
+        tuned = {"tuning": count(searched) | {"tuned": _tuned(plan)}} if plan.get("tuning") else {}
+        print_json(
+            {"name": plan["name"], **total, **told, **tuned, "budget": used, "changed": changed, "next": following}
+        )
         return
     states = [state for state in STATES if total[state]]
     columns = [("arm", False), *((state.replace("_", " "), True) for state in states), ("planned", True)]
@@ -64,6 +75,8 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     rows.append(["all", *(str(total[state]) for state in states), str(total["planned"])])
     print_table(columns, rows)
     out = console()
+    if plan.get("tuning"):
+        out.print(_tuning(plan, count(searched)))
     for each in failed:
         out.print(f"failed: {each['arm']}, seed {each['seed']}: {each['reason']}")
     for each in timed_out:
@@ -95,6 +108,18 @@ def _reached(row: Row) -> str:
     parts += [] if row.loss is None else [f"loss {row.loss:.4f}"]
     parts += [] if row.tokens_per_second is None else [f"{row.tokens_per_second:,.0f} tok/s"]
     return ", ".join([*parts, f"attempt {row.attempt} since {row.since}"])
+
+
+def _tuned(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The values that were chosen, by the identity of the arm."""
+    return {arm["id"]: arm["tuned"] for arm in plan["arms"] if "tuned" in arm}
+
+
+def _tuning(plan: Mapping[str, Any], tally: Mapping[str, int]) -> str:
+    """How far tuning is: arms that have their values, and the trials that are known so far."""
+    arms, done = [arm for arm in plan["arms"] if arm.get("tuning")], len(_tuned(plan))
+    ends = [f"{tally[state]} {state.replace('_', ' ')}" for state in STATES if tally[state]]
+    return f"tuning: {done} of {len(arms)} arms have their values; {tally['planned']} trials so far ({', '.join(ends)})"
 
 
 def _reasons(frame: pd.DataFrame) -> list[dict[str, Any]]:

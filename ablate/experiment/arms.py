@@ -226,6 +226,7 @@ def _check_size(settings: Settings, axes: Sequence[Axis], design: Design) -> Non
     """Refuse a design that is too large, before any arm is made."""
     seeds, limit = len(seed_list(settings.seeds)), settings.budget.max_trials
     tuning = (settings.tune.combinations or 0) * len(settings.tune.seeds) if settings.tune else 0
+    tuning += seeds if settings.tune and settings.tune.at_baseline else 0
     trials = design.size * (seeds + tuning)
     if trials <= limit:
         return

@@ -75,6 +75,13 @@ def check_tune(bench: Bench, axes: Sequence[Axis]) -> None:
         bench.report(
             "G217", "`trials` is for `random` and `tpe`: a grid tries every combination", ("tune", "trials"), key=True
         )
+    if tune.widen and (tune.method != "grid" or all(search.values is not None for search in tune.params.values())):
+        words = "`widen` is for the ranges of a grid: a list has no next value, and what is drawn has no edge"
+        bench.report("G217", words, ("tune", "widen"), otherwise="take it out, or search a range by `method: grid`")
+    steps = bench.settings.budget.steps
+    if tune.halving and (first := steps // tune.halving.reduction**tune.halving.rungs) < 1:
+        words = f"the first rung is at step {first}: {steps} steps do not divide by {tune.halving.reduction} so often"
+        bench.report("G217", words, ("tune", "halving"), otherwise="take fewer `rungs`, or more steps")
     reported = set(seed_list(bench.settings.seeds))
     for index, seed in enumerate(tune.seeds):
         if seed in reported:

@@ -126,8 +126,11 @@ def price_warnings(experiment: Experiment, plan: Mapping[str, Any], cost: Price)
 
 
 def tuning_trials(plan: Mapping[str, Any]) -> int:
-    """How many tuning trials each arm has."""
-    return int(plan["tuning"]["trials"]) if plan.get("tuning") else 0
+    """How many trials each arm has beside those that it is judged by."""
+    tuning = plan.get("tuning")
+    if not tuning:
+        return 0
+    return int(tuning["trials"]) + (len(plan["seeds"]) if tuning.get("at_baseline") else 0)
 
 
 def _probed(probes: Mapping[str, Any], steps: int) -> int:

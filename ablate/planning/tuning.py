@@ -107,6 +107,7 @@ def _further(search: Search) -> dict[str, list[float]]:
     else:
         gap = (high - low) / (search.n - 1)
         below, above = ([end + sign * gap * step for step in range(1, FURTHER + 1)] for end, sign in _ways(ends))
+        below, above = ([value if abs(value) > gap / 1e6 else 0.0 for value in side] for side in (below, above))
     return {side: [float(f"{value:.6g}") for value in values] for side, values in (("below", below), ("above", above))}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import ablate
 from ablate.errors import AblateError, InputError, RefusedError
-from ablate.sweep.events import Event, TrialEnded
+from ablate.sweep.events import Event, TrialEnded, TrialStarted
 from tests.ablate.experiment.maker import write
 from tests.study_maker import make_study
 
@@ -115,6 +115,34 @@ def test_data_that_change_stop_the_sweep_once_and_fail_no_trial(tmp_path: Path) 
         ablate.run(path, runs=runs, parallel=1)
     text.write_text("to be or not to be\n" * 60)
     assert ablate.run(path, runs=runs, parallel=1).counts()["complete"] == 9
+
+
+def test_each_arm_is_tuned_before_it_is_judged(tmp_path: Path) -> None:
+    tune = (
+        "tune: {params: {training.optimizer.lr: {log: [1e-3, 1e-1], n: 2}}, seeds: [9], at_baseline: true, "
+        "halving: {reduction: 2, rungs: 1}}"
+    )
+    residual = ("  residual: {switch: model.residual}\n", "")
+    path = write(tmp_path, ("seeds: 6", f"seeds: 2\n{tune}"), residual, ("steps: 20", "steps: 6"))
+    results = ablate.run(path, runs=tmp_path / "runs")
+    tuning = results.tuning()
+    assert list(tuning.groupby("name", sort=False)["end"].agg(sorted).map(tuple)) == [("complete", "pruned")] * 2
+    chosen = tuning[tuning["chosen"]]
+    assert list(chosen["end"]) == ["complete", "complete"]
+    tuned = {arm["name"]: arm["tuned"]["training.optimizer.lr"] for arm in results.plan["arms"]}
+    assert list(chosen["tuned.training.optimizer.lr"]) == list(tuned.values())
+    trials = results.trials()
+    assert (len(trials), set(trials["seed"]), set(trials["end"])) == (4, {0, 1}, {"complete"})
+    again = results.at_baseline()
+    assert list(again["name"]) == ["placement=post"]
+    if tuned["baseline"] == tuned["placement=post"]:
+        assert again["effect"].equals(results.effects()["effect"])
+    assert [caveat for caveat in results.caveats() if caveat.startswith("The best training.optimizer.lr of baseline")]
+    text = ablate.report(results).read_text()
+    assert "Each arm was tuned by grid: 2 combinations on 1 seed that no effect uses, of which one in 2 goes on" in text
+    rerun: list[object] = []
+    ablate.run(path, runs=tmp_path / "runs", on_event=rerun.append)
+    assert not [event for event in rerun if isinstance(event, TrialStarted)]
 
 
 def test_a_budget_that_is_used_up_is_an_error_and_no_half_of_the_results(tmp_path: Path) -> None:

@@ -149,6 +149,8 @@ Right:
 A tuned path is one that something reads and that no factor varies, and never `budget.steps`, since what trains longer
 would win by that alone. Its seeds are others than those that are reported: an arm that was chosen on a seed looks
 better on it than it is. The method grid needs `n`, random and tpe need `trials`.
+Every arm must be able to take every value. Only the range of a grid can be widened, and with halving the first rung
+is a step of training.
 
 Wrong:
 

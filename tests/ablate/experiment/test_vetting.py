@@ -164,6 +164,12 @@ def test_the_values_of_a_grid(tmp_path: Path, search: str, points: list[float]) 
          "G217 14:76 a seed is at least 0 and less than 2^63 | None"),
         (f"{{params: {RANGE}, seeds: [9], trials: 3}}",
          "G217 14:80 `trials` is for `random` and `tpe`: a grid tries every combination | None"),
+        (f"{{method: tpe, trials: 4, params: {RANGE}, seeds: [9], widen: true}}",
+         "G217 14:111 `widen` is for the ranges of a grid: a list has no next value, and what is drawn has no edge | "
+         "take it out, or search a range by `method: grid`"),
+        (f"{{params: {RANGE}, seeds: [9], halving: {{reduction: 3, rungs: 3}}}}",
+         "G217 14:89 the first rung is at step 0: 20 steps do not divide by 3 so often | "
+         "take fewer `rungs`, or more steps"),
         (f"{{method: tpe, params: {RANGE}, seeds: [9]}}",
          "G217 14:16 `method: tpe` needs `trials`, the number of combinations that each arm tries | "
          "add `trials: 12`, say"),

@@ -1,0 +1,54 @@
+"""What a plan says of tuning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ablate.errors import InputError
+from ablate.experiment import load
+from ablate.planning import Plan, make_plan
+from tests.ablate.experiment.maker import write
+
+LR = "training.optimizer.lr"
+
+
+def plan(folder: Path, tune: str, *changes: tuple[str, str]) -> Plan:
+    return make_plan(load(write(folder, ("seeds: 6", f"seeds: 2\ntune: {{{tune}}}"), *changes)))
+
+
+def test_an_arm_that_is_tuned_is_the_same_whatever_the_file_gives_the_option(tmp_path: Path) -> None:
+    tune = f"params: {{{LR}: {{log: [1e-3, 1e-1], n: 3}}}}, seeds: [9]"
+    made = plan(tmp_path, tune)
+    other = plan(tmp_path, tune, ("lr: 1e-2", "lr: 5e-3"))
+    assert [arm["tuning"] for arm in made.arms] == [arm["tuning"] for arm in other.arms]
+    assert all(arm["tuning"]["params"] == [LR] for arm in made.arms)
+    assert len({arm["tuning"]["identity"] for arm in made.arms}) == len(made.arms)
+    assert made.arms[0]["id"] != other.arms[0]["id"]
+    assert made.data["tuning"]["points"] == {LR: [1e-3, 1e-2, 1e-1]}
+    assert (made.data["tuning"]["combinations"], made.data["tuning"]["trials"]) == (3, 3)
+
+
+def test_an_arm_without_a_tuned_option_is_not_tuned(tmp_path: Path) -> None:
+    tune = "params: {model.feed_forward.ratio: {values: [2, 4]}}, seeds: [9]"
+    made = plan(tmp_path, tune, ("  residual: {switch: model.residual}\n", "  ffn: {switch: model.feed_forward}\n"))
+    tuned = {arm["name"]: arm.get("tuning", {}).get("params") for arm in made.arms}
+    assert tuned == {
+        "baseline": ["model.feed_forward.ratio"],
+        "placement=post": ["model.feed_forward.ratio"],
+        "ffn=off": None,
+    }
+
+
+def test_a_grid_is_widened_by_values_that_every_arm_can_take(tmp_path: Path) -> None:
+    tune = "params: {model.dropout: {linear: [0.2, 0.6], n: 3}}, seeds: [9], widen: true"
+    made = plan(tmp_path, tune)
+    assert made.data["tuning"]["beyond"] == {"model.dropout": {"below": [0.0], "above": [0.8]}}
+
+
+def test_a_value_that_an_arm_cannot_take_is_one_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as raised:
+        plan(tmp_path, "params: {model.dropout: {linear: [0.2, 1.2], n: 2}}, seeds: [9]")
+    (diagnostic,) = raised.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("X", "")
