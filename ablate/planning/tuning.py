@@ -52,7 +52,7 @@ def stated(experiment: Experiment, setups: Sequence[Setup]) -> dict[str, Any] | 
         points[path] = search.points()
         for value in points[path] or search.log or search.linear or ():
             if error := takes(path, value):
-                words = f"`{path}` cannot be {value!r}: {error}"
+                words = f"`{path}` cannot be {value!r} in every arm: {error}"
                 problems.append(experiment.document.diagnose("G217", words, ("tune", "params", path), key=True))
                 break
         beyond[path] = {side: _taken(takes, path, values) for side, values in _further(search).items()}

@@ -47,8 +47,12 @@ def test_a_grid_is_widened_by_values_that_every_arm_can_take(tmp_path: Path) -> 
     assert made.data["tuning"]["beyond"] == {"model.dropout": {"below": [0.0], "above": [0.8]}}
 
 
-def test_a_value_that_an_arm_cannot_take_is_one_error(tmp_path: Path) -> None:
+def test_a_value_that_one_arm_cannot_take_is_one_error(tmp_path: Path) -> None:
+    gated = ("  residual: {switch: model.residual}\n", "  ffn: {path: model.feed_forward, levels: [mlp, glu]}\n")
     with pytest.raises(InputError) as raised:
-        plan(tmp_path, "params: {model.dropout: {linear: [0.2, 1.2], n: 2}}, seeds: [9]")
+        plan(tmp_path, "params: {model.feed_forward.activation: {values: [silu, squared_relu]}}, seeds: [9]", gated)
     (diagnostic,) = raised.value.diagnostics
-    assert (diagnostic.code, diagnostic.message) == ("X", "")
+    assert (diagnostic.code, diagnostic.message) == (
+        "G217",
+        "`model.feed_forward.activation` cannot be 'squared_relu' in every arm: Input should be 'relu', 'gelu' or 'silu'",
+    )
