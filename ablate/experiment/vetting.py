@@ -82,12 +82,17 @@ def check_tune(bench: Bench, axes: Sequence[Axis]) -> None:
     if tune.halving and (first := steps // tune.halving.reduction**tune.halving.rungs) < 1:
         words = f"the first rung is at step {first}: {steps} steps do not divide by {tune.halving.reduction} so often"
         bench.report("G217", words, ("tune", "halving"), otherwise="take fewer `rungs`, or more steps")
+    _check_seeds(bench, tune.seeds)
+
+
+def _check_seeds(bench: Bench, seeds: Sequence[int]) -> None:
+    """Note seeds that cannot be tuned on."""
     reported = set(seed_list(bench.settings.seeds))
-    for index, seed in enumerate(tune.seeds):
+    for index, seed in enumerate(seeds):
         if seed in reported:
             words = f"seed {seed} is reported, so it cannot be tuned on: the best value would be chosen by its noise"
             bench.report("G217", words, ("tune", "seeds", index), otherwise="take seeds that `seeds` does not name")
-        elif seed in tune.seeds[:index]:
+        elif seed in seeds[:index]:
             bench.report("G217", f"seed {seed} is named twice", ("tune", "seeds", index))
         elif not 0 <= seed < 2**63:
             bench.report("G217", "a seed is at least 0 and less than 2^63", ("tune", "seeds", index))
