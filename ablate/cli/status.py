@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,9 @@ from ablate.api import RUNS, changed_since, find_study
 from ablate.cli.lines import clean, totals_line
 from ablate.cli.output import console, print_json, print_table
 from ablate.records.layout import StudyFolder
-from ablate.sweep.standing import Row
+from ablate.records.locks import Driver
+from ablate.records.usage import Use
+from ablate.sweep.standing import Row, Standing
 from ablate.sweep.watching import bulletin_of, running
 
 if TYPE_CHECKING:
@@ -22,8 +24,37 @@ if TYPE_CHECKING:
 STATES = ("complete", "diverged", "failed", "timed_out", "pruned", "excluded", "running", "waiting")
 
 
+@dataclass(frozen=True)
+class _State:
+    """All that is told of a study."""
+
+    what: Path
+    plan: Mapping[str, Any]
+    total: Mapping[str, int]
+    arms: Mapping[str, tuple[str, Mapping[str, int]]]
+    """Name and counts, by identity: two arms may have one name."""
+    searched: Mapping[str, int]
+    """Counts of the tuning trials."""
+    failed: Sequence[Mapping[str, Any]]
+    timed_out: Sequence[Mapping[str, Any]]
+    interrupted: Sequence[Mapping[str, Any]]
+    budget: Sequence[Use]
+    changed: bool
+    driver: Driver | None
+    standing: Standing | None
+    following: str
+
+
 def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     """Print how many trials are in which state, and the command that comes next."""
+    state = _read(what, runs)
+    if as_json:
+        _print_json(state)
+    else:
+        _print(state)
+
+
+def _read(what: Path, runs: Path) -> _State:
     import pandas as pd
 
     from ablate.records.frames import count, planned, read_plan
@@ -34,67 +65,85 @@ def show_status(what: Path, runs: Path, *, as_json: bool) -> None:
     plan = read_plan(study.path)
     frame = planned(study.path, plan)
     total = count(frame)
-    # By identity, since two arms may have one name.
     of_arms = Counter(zip(frame["arm"], frame["end"], strict=True))
-    arms = {arm["id"]: (arm["name"], _tally(of_arms, arm["id"])) for arm in plan["arms"]}
     searched = tuning(study.path, plan)
     everything = pd.concat([frame, searched]) if len(searched) else frame
-    failed = _reasons(everything[everything["end"] == "failed"])
-    timed_out = _reasons(everything[everything["end"] == "timed_out"])
-    interrupted = _reasons(frame[(frame["end"] == "waiting") & (frame["reason"] != "")])
     changed = changed_since(what, study)
-    command = _command(plan, what)
-    runs = study.path.parent if what.is_dir() else runs
-    budget = uses(study, plan["budget"])
     unfinished = count(everything)
     if searched["end"].isin(("failed", "timed_out")).any():
         unfinished["waiting"] = 0  # arms wait for their tuning, which waits for a retry
     unfinished["waiting"] += changed
-    following = next_command(command, what, study, runs, unfinished)
     driver = running(study)
     bulletin = bulletin_of(study, driver) if driver else None
-    standing = bulletin.standing if bulletin else None
     if total["running"] or driver:
         following = shlex.join(["ablate", "status", str(study.path), "--watch"])
-    if as_json:
-        tallies = {id: {"name": name, **tally} for id, (name, tally) in arms.items()}
-        told: dict[str, Any] = {"arms": tallies, "failures": failed, "timeouts": timed_out, "interrupted": interrupted}
-        under_way = [asdict(row) for row in standing.rows] if standing else []
-        told |= {"driver": asdict(driver) if driver else None, "trials_running": under_way}
-        used = {use.name: {"limit": use.limit, "used": use.used} for use in budget}
-        tuned = {"tuning": count(searched) | {"tuned": _tuned(plan)}} if plan.get("tuning") else {}
-        print_json(
-            {"name": plan["name"], **total, **told, **tuned, "budget": used, "changed": changed, "next": following}
-        )
-        return
-    states = [state for state in STATES if total[state]]
-    columns = [("arm", False), *((state.replace("_", " "), True) for state in states), ("planned", True)]
+    else:
+        home = study.path.parent if what.is_dir() else runs
+        following = next_command(_command(plan, what), what, study, home, unfinished)
+    return _State(
+        what=what,
+        plan=plan,
+        total=total,
+        arms={arm["id"]: (arm["name"], _tally(of_arms, arm["id"])) for arm in plan["arms"]},
+        searched=count(searched),
+        failed=_reasons(everything[everything["end"] == "failed"]),
+        timed_out=_reasons(everything[everything["end"] == "timed_out"]),
+        interrupted=_reasons(frame[(frame["end"] == "waiting") & (frame["reason"] != "")]),
+        budget=uses(study, plan["budget"]),
+        changed=changed,
+        driver=driver,
+        standing=bulletin.standing if bulletin else None,
+        following=following,
+    )
+
+
+def _print_json(state: _State) -> None:
+    tuned = {"tuning": {**state.searched, "tuned": _tuned(state.plan)}} if state.plan.get("tuning") else {}
+    print_json(
+        {
+            "name": state.plan["name"],
+            **state.total,
+            "arms": {id: {"name": name, **tally} for id, (name, tally) in state.arms.items()},
+            "failures": state.failed,
+            "timeouts": state.timed_out,
+            "interrupted": state.interrupted,
+            "driver": asdict(state.driver) if state.driver else None,
+            "trials_running": [asdict(row) for row in state.standing.rows] if state.standing else [],
+            **tuned,
+            "budget": {use.name: {"limit": use.limit, "used": use.used} for use in state.budget},
+            "changed": state.changed,
+            "next": state.following,
+        }
+    )
+
+
+def _print(state: _State) -> None:
+    states = [end for end in STATES if state.total[end]]
+    columns = [("arm", False), *((end.replace("_", " "), True) for end in states), ("planned", True)]
     rows = [
-        [name, *(str(tally[state] or "") for state in states), str(tally["planned"])] for name, tally in arms.values()
+        [name, *(str(tally[end] or "") for end in states), str(tally["planned"])] for name, tally in state.arms.values()
     ]
-    rows.append(["all", *(str(total[state]) for state in states), str(total["planned"])])
+    rows.append(["all", *(str(state.total[end]) for end in states), str(state.total["planned"])])
     print_table(columns, rows)
     out = console()
-    if plan.get("tuning"):
-        out.print(_tuning(plan, count(searched)))
-    for each in failed:
-        out.print(f"failed: {each['arm']}, seed {each['seed']}: {each['reason']}")
-    for each in timed_out:
-        out.print(f"timed out: {each['arm']}, seed {each['seed']}: {each['reason']}")
-    for each in interrupted:
-        out.print(f"waiting: {each['arm']}, seed {each['seed']}: {each['reason']}")
-    if standing:
-        out.print(f"{driver} runs it: {totals_line(standing)}")
-        for row in standing.rows:
+    if state.plan.get("tuning"):
+        out.print(_tuning(state.plan, state.searched))
+    for title, trials in (("failed", state.failed), ("timed out", state.timed_out), ("waiting", state.interrupted)):
+        for each in trials:
+            out.print(f"{title}: {each['arm']}, seed {each['seed']}: {each['reason']}")
+    if state.standing:
+        out.print(f"{state.driver} runs it: {totals_line(state.standing)}")
+        for row in state.standing.rows:
             out.print(f"running: {clean(row.arm)}, seed {row.seed}: {_reached(row)}")
-    elif driver:
-        out.print(f"{driver} runs it, and has just begun")
-    for use in budget:
-        stops = "; it is used up" if use.reached and total["waiting"] else ""
+    elif state.driver:
+        out.print(f"{state.driver} runs it, and has just begun")
+    for use in state.budget:
+        stops = "; it is used up" if use.reached and state.total["waiting"] else ""
         out.print(f"budget: {use.text}{stops}")
-    if changed:
-        out.print(f"note: {what} has changed since this study was run; the counts are those of the file as it was then")
-    out.print(f"next: {following}")
+    if state.changed:
+        words = "has changed since this study was run; the counts are those of the file as it was then"
+        out.print(f"note: {state.what} {words}")
+    out.print(f"next: {state.following}")
 
 
 def _tally(ends: Mapping[tuple[str, str], int], arm: str) -> dict[str, int]:
