@@ -11,6 +11,7 @@ from ablate.sweep.event_json import as_json, kind, of_json
 from ablate.sweep.events import (
     Beat,
     Counts,
+    Crowded,
     Event,
     Failure,
     IndexBehind,
@@ -32,6 +33,7 @@ COUNTS = Counts(6, 1, 0, 1, 1, 3)
 FAILURE = Failure("t1", "scale=off", 1, 2, "RuntimeError: no", Path("runs/x/log.txt"), ("a", "b"))
 EVENTS: list[Event] = [
     SweepStarted(COUNTS, 4, 2, "val/loss", 4.0),
+    Crowded(1, "for lack of memory: one may take 2.1 GB, and 0.9 GB are free; there are 2 cores"),
     Reconciled(None, "was new"),
     IndexBehind("locked", 3, given_up=True),
     TrialStarted("t1", "scale=off", 1, 2, 0, 1.5, 0.25),
@@ -50,7 +52,7 @@ EVENTS: list[Event] = [
 def test_every_event_has_a_name_and_comes_back_as_it_was() -> None:
     assert {type(event) for event in EVENTS} == set(get_args(Event))
     assert [kind(type(event)) for event in EVENTS] == [
-        "sweep_started", "reconciled", "index_behind", "trial_started", "trial_progress", "trial_ended",
+        "sweep_started", "crowded", "reconciled", "index_behind", "trial_started", "trial_progress", "trial_ended",
         "paused", "pruned", "tuned", "worker_lost",
         "stopping", "beat", "sweep_ended",
     ]  # fmt: skip
