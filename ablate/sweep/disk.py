@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import AblateError
-from ablate.records.layout import StudyFolder
+from ablate.records.layout import StudyFolder, TrialFolder
+
+Trouble = tuple[tuple[str, str], str, str | None]
+"""What is wrong with the disk and the remedy, what was said, and of which file."""
 
 _OF_SYSTEM = {
     errno.ENOSPC: ("the disk is full", "free some space"),
@@ -21,6 +24,8 @@ _OF_SYSTEM = {
     errno.EPERM: ("the study may not be written", "give yourself the right to write there"),
     errno.EIO: ("the disk has an error", "see that the disk is sound"),
 }
+_FOR_ALL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What is so for every file, wherever a trial wrote."""
 _OF_SQLITE = {
     sqlite3.SQLITE_FULL: ("the disk is full", "free some space"),
     sqlite3.SQLITE_READONLY: ("the study's index may not be written", "give yourself the right to write there"),
@@ -42,17 +47,34 @@ def telling(study: StudyFolder, plan: Mapping[str, Any]) -> Iterator[None]:
         found = trouble(error)
         if found is None:
             raise
-        (what, remedy), said, file = found
         name = getattr(plan.get("command"), "strip", lambda: "")() or "ablate run"
         runs = "" if study.path.parent == Path("runs") else f" --runs {study.path.parent}"
-        raise AblateError(
-            f"{what}: cannot write `{file or study.path}` ({said})\n"
-            f"  = help: nothing is lost: results and checkpoints stay as they are; {remedy},\n"
-            f"          then go on with `{name}{runs}`"
-        ) from error
+        raise AblateError(_told(found, study.path, f"`{name}{runs}`")) from error
 
 
-def trouble(error: BaseException) -> tuple[tuple[str, str], str, str | None] | None:
+def told_of_trial(error: BaseException, folder: TrialFolder) -> str | None:
+    """What there is to say where a trial failed by a disk that takes nothing more, as every other trial would.
+
+    None if it is something else: what a component does with files elsewhere is its own affair, unless there is no
+    space for anything.
+    """
+    found = trouble(error)
+    if not isinstance(error, OSError) or found is None:
+        return None
+    inside = isinstance(error.filename, str) and Path(error.filename).is_relative_to(folder.path)
+    return _told(found, folder.path, "the same command") if inside or error.errno in _FOR_ALL else None
+
+
+def _told(found: Trouble, place: Path, go_on: str) -> str:
+    (what, remedy), said, file = found
+    return (
+        f"{what}: cannot write `{file or place}` ({said})\n"
+        f"  = help: nothing is lost: results and checkpoints stay as they are; {remedy},\n"
+        f"          then go on with {go_on}"
+    )
+
+
+def trouble(error: BaseException) -> Trouble | None:
     """What is wrong with the disk and the remedy, what was said, and of which file; None if it is something else.
 
     Optuna and SQLAlchemy wrap what SQLite says, so the causes are looked through.

@@ -26,6 +26,7 @@ from ablate.records.locks import now
 from ablate.records.sealing import seal
 from ablate.registry import Registry
 from ablate.slots import Advanced, Ended, Job
+from ablate.sweep.disk import told_of_trial
 from ablate.sweep.lifeline import Line, die_with_parent
 from ablate.sweep.machine import resident
 from ablate.sweep.signals import PREEMPTION, ignore_signals
@@ -100,20 +101,32 @@ class Worker:
         self._reported = 0.0
         folder = TrialFolder(Path(job.folder))
         attempt = folder.attempt(job.attempt)
-        with printing_to(attempt):
-            try:
-                with alone_in(folder):
-                    end = self._train(job, folder)
-                return Ended(job.trial, end)
-            except StaleError as error:  # no fault of this trial's: it waits
-                sys.stderr.write(f"{error}\n")
-                return Ended(job.trial, "stale", str(error))
-            except BaseException as error:  # SystemExit too: whatever ends a trial must not end the sweep
+        try:
+            with printing_to(attempt):
+                return self._attempted(job, folder)
+        except OSError as error:  # of the log itself
+            if told := told_of_trial(error, folder):
+                return Ended(job.trial, "stale", told)
+            raise
+
+    def _attempted(self, job: Job, folder: TrialFolder) -> Ended:
+        attempt = folder.attempt(job.attempt)
+        try:
+            with alone_in(folder):
+                end = self._train(job, folder)
+            return Ended(job.trial, end)
+        except StaleError as error:  # no fault of this trial's: it waits
+            sys.stderr.write(f"{error}\n")
+            return Ended(job.trial, "stale", str(error))
+        except BaseException as error:  # SystemExit too: whatever ends a trial must not end the sweep
+            with contextlib.suppress(OSError):  # a full disk
                 traceback.print_exc()
-                text = one_line(error)
-                with contextlib.suppress(OSError):  # a full disk, which is why the driver tries again
-                    seal(attempt.end, {"end": "failed", "error": text, "at": now()})
-                return Ended(job.trial, "failed", text)
+            if told := told_of_trial(error, folder):  # no fault of this trial's either
+                return Ended(job.trial, "stale", told)
+            text = one_line(error)
+            with contextlib.suppress(OSError):  # a full disk, which is why the driver tries again
+                seal(attempt.end, {"end": "failed", "error": text, "at": now()})
+            return Ended(job.trial, "failed", text)
 
     def _train(self, job: Job, folder: TrialFolder) -> str:
         _use_threads(job.threads)
@@ -204,7 +217,8 @@ def printing_to(attempt: AttemptFolder) -> Iterator[None]:
 
 def _print_to(descriptor: int) -> None:
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with contextlib.suppress(OSError):  # a full disk takes no line of a log, and no trial fails by that
+            stream.flush()
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
 

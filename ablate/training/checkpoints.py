@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,8 +19,19 @@ FORMAT = 3
 def save(attempt: AttemptFolder, state: dict[str, Any]) -> None:
     """Replace the attempt's checkpoint, durably."""
     with replacing(attempt.checkpoint) as temporary:
-        torch.save({"format": FORMAT, **state}, temporary)
+        _write({"format": FORMAT, **state}, temporary)
     note_step(attempt, state["done"], state.get("history", {}).get("seconds"))
+
+
+def _write(state: dict[str, Any], path: Path) -> None:
+    """Write to a file that is ours: where the disk takes no more, torch says so of such a file alone."""
+    try:
+        with path.open("wb") as file:
+            torch.save(state, file)
+    except RuntimeError as error:
+        if isinstance(cause := error.__context__, OSError):
+            raise OSError(cause.errno, cause.strerror, str(path)) from error
+        raise
 
 
 def newest(folder: TrialFolder) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import resource
 import signal
 import threading
 import time
@@ -110,6 +111,8 @@ def final(seed: int, steps: int) -> float:
 def _misbehave(does: dict[str, Any]) -> None:
     if "is_stale" in does:
         raise StaleError.one("S305", does["is_stale"], help="bring it back")
+    if "file_limit" in does:  # from now on the system refuses what this process writes past it
+        resource.setrlimit(resource.RLIMIT_FSIZE, (does["file_limit"], resource.RLIM_INFINITY))
     if "raises" in does:
         raise RuntimeError(does["raises"])
     if "exits" in does:

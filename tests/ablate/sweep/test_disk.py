@@ -16,10 +16,13 @@ from optuna.exceptions import StorageInternalError
 from ablate.errors import AblateError
 from ablate.records.layout import StudyFolder, TrialFolder
 from ablate.sweep import loop
-from ablate.sweep.disk import telling
+from ablate.sweep.disk import telling, told_of_trial
+from ablate.sweep.driver import sweep
+from ablate.sweep.events import Event, TrialEnded
 from ablate.sweep.index import Index
 from ablate.sweep.preparing import write_config
-from tests.ablate.sweep.stub_study import Run, assert_exactly_once, environment, make_plan
+from ablate_plugins.executor import Local
+from tests.ablate.sweep.stub_study import STUB, Run, assert_exactly_once, environment, make_plan
 
 
 def sqlite_error(code: int, text: str) -> sqlite3.OperationalError:
@@ -101,6 +104,42 @@ def test_what_is_not_about_the_disk_passes_as_it_is(study: StudyFolder, error: E
     with pytest.raises(type(error)) as raised:
         fails()
     assert raised.value is error
+
+
+@pytest.mark.parametrize("checkpoint", [5, 100], ids=["in a checkpoint", "in the result"])
+def test_a_worker_that_may_write_no_more_stops_the_sweep_and_fails_no_trial(
+    study: StudyFolder, checkpoint: int
+) -> None:
+    does = {"file_limit": 4, "attempts": [1], "checkpoint": checkpoint}
+    plan = make_plan([does, {"seconds": 0.02}, {}])
+    events: list[Event] = []
+    with pytest.raises(AblateError) as raised:
+        sweep(study, plan, Local(parallel=2), on_event=events.append, trainer=STUB)
+    assert str(raised.value) == (
+        f"a file has reached the largest size that is allowed here: cannot write `{study.trial('t000').path}` "
+        "(File too large)\n"
+        "  = help: nothing is lost: results and checkpoints stay as they are; raise that limit (`ulimit -f`),\n"
+        "          then go on with the same command"
+    )
+    assert not [event for event in events if isinstance(event, TrialEnded) and event.failure]
+    assert not list(study.path.glob("trials/*/*/end.json")) and not list(study.path.glob("trials/**/.*.tmp"))
+    Run(study, plan)
+    assert_exactly_once(study, plan)
+
+
+@pytest.mark.parametrize(
+    ("error", "mine"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (OSError(errno.ENOSPC, "No space left on device", "/elsewhere/cache"), True),
+        (OSError(errno.EACCES, "Permission denied", "/studies/x/trials/t/a001/log.txt"), True),
+        (OSError(errno.EACCES, "Permission denied", "/elsewhere/data.csv"), False),
+        (OSError(errno.ENOENT, "No such file or directory", "/studies/x/trials/t/a001/log.txt"), False),
+        (RuntimeError("no disk"), False),
+    ],
+)
+def test_what_a_component_does_elsewhere_is_its_own_fault(error: Exception, mine: bool) -> None:
+    assert (told_of_trial(error, TrialFolder(Path("/studies/x/trials/t"))) is not None) is mine
 
 
 def test_a_limit_on_files_is_one_clear_error_and_no_result_is_lost(study: StudyFolder, tmp_path: Path) -> None:

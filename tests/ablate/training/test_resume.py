@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import signal
 import subprocess
 import sys
@@ -109,6 +111,38 @@ def test_a_truncated_checkpoint_is_said_and_the_one_before_it_is_used(
     assert state
     assert state["done"] == 11
     assert "the checkpoint of attempt 2 cannot be read" in caplog.text
+
+
+def test_a_checkpoint_that_the_disk_does_not_take_leaves_the_one_before_it(tmp_path: Path) -> None:
+    folder = make_trial(tmp_path / "trial")
+    place = folder.attempt(1)
+    place.path.mkdir()
+    checkpoints.save(place, {"done": 1})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as raised:
+            checkpoints.save(place, {"done": 2, "network": torch.zeros(50_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert Path(raised.value.filename).parent == place.path
+    state = checkpoints.newest(folder)
+    assert state
+    assert state["done"] == 1
+    assert {path.name for path in place.path.iterdir()} == {"checkpoint.pt", "checkpoint.json"}
+
+
+def test_the_newest_checkpoint_is_that_of_the_last_attempt_whatever_the_clock_says(tmp_path: Path) -> None:
+    folder = make_trial(tmp_path / "trial")
+    for number, age in ((1, 0), (2, 10**6)):
+        place = folder.attempt(number)
+        place.path.mkdir()
+        checkpoints.save(place, {"done": number})
+        moment = time.time() - age  # the clock was set back between the two
+        os.utime(place.checkpoint, (moment, moment))
+    state = checkpoints.newest(folder)
+    assert state
+    assert state["done"] == 2
 
 
 def test_a_sealed_record_is_never_replaced(tmp_path: Path) -> None:
