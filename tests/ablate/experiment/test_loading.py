@@ -133,3 +133,21 @@ def test_a_plugin_file_is_found_beside_the_experiment(tmp_path: Path) -> None:
         ("[pre, post]", "[pre, post]}\n  norm: {path: model.norm, levels: [layer, mine]"),
     )
     assert [arm.name for arm in load(path).grid.arms] == ["baseline", "placement=post", "norm=mine", "residual=off"]
+
+
+@pytest.mark.parametrize(
+    "storage",
+    ["postgresql://ada:hush@host/x", "postgresql://ada:hu${MORE}@host/x", "postgresql://host/x?password=hush"],
+)
+def test_a_password_in_the_file_is_refused_and_its_line_not_shown(tmp_path: Path, storage: str) -> None:
+    path = write(tmp_path, ("seeds: 6", f"storage: {storage}\nseeds: 6"))
+    with pytest.raises(InputError) as refused:
+        load(path)
+    (problem,) = refused.value.diagnostics
+    assert (problem.code, problem.source) == ("S406", None)
+    assert "hu" not in str(refused.value).replace("such", "").replace(str(path), "")
+
+
+@pytest.mark.parametrize("storage", ["postgresql://ada:${WORD}@host:5432/x", "${URL}", "sqlite:///a.db"])
+def test_a_storage_may_name_variables_of_the_environment(tmp_path: Path, storage: str) -> None:
+    assert load(write(tmp_path, ("seeds: 6", f"storage: {storage}\nseeds: 6"))).settings.storage == storage

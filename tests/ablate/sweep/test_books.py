@@ -96,6 +96,7 @@ def test_a_signal_is_heard_while_the_index_is_locked(study: StudyFolder, start_d
     assert_exactly_once(study, plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["create_new_trial", "set_trial_state_values", "set_trial_user_attr"])
 @pytest.mark.parametrize("written", [True, False])
 def test_an_entry_that_failed_is_made_once_whether_it_was_written_or_not(

@@ -139,6 +139,7 @@ def test_a_study_that_lost_its_trials_is_made_right(study: StudyFolder, database
     assert [entry.state for entry in entries(study, database)] == [TrialState.COMPLETE, TrialState.FAIL]
 
 
+@pytest.mark.slow
 def test_a_study_that_is_deleted_meanwhile_stops_no_trial(study: StudyFolder, database: str) -> None:
     plan = make_plan([{"seconds": 0.02}] * 3)
 
@@ -201,6 +202,7 @@ def test_nobody_listens(study: StudyFolder) -> None:
     assert help == CHECK
 
 
+@pytest.mark.slow
 def test_variables_of_the_environment_stand_for_parts(
     study: StudyFolder, postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +214,7 @@ def test_variables_of_the_environment_stand_for_parts(
     assert differences(Run(study, plan, storage="${WHOLE_URL}")) == []
 
 
+@pytest.mark.slow
 def test_a_file_of_several_studies(study: StudyFolder, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'all {of} them.db'}"
     plan = make_plan([{}, {}])
