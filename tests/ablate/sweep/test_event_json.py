@@ -61,7 +61,7 @@ def test_every_event_has_a_name_and_comes_back_as_it_was() -> None:
 
 
 def test_values_are_plain() -> None:
-    assert as_json(EVENTS[5]) == {
+    assert as_json(EVENTS[6]) == {
         "event": "trial_ended",
         "trial": "t1",
         "arm": "scale=off",
