@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
@@ -9,10 +11,20 @@ from ablate.model.keys import generator
 from ablate.slots import ImpossibleError, Site, mark
 
 
+class Rows(NamedTuple):
+    """Which rows of a batch a forward pass is given."""
+
+    first: int
+    size: int
+    whole: int
+    """How many the batch has."""
+
+
 class KeyedDropout(nn.Module):
     """Zero a share ``p`` of the values and scale up the rest, in training only.
 
-    The mask is drawn on the CPU from a stream keyed by (seed, path, step) and moved.
+    The mask is drawn on the CPU from a stream keyed by (seed, path, step) and moved. Rows of a batch get the rows of
+    the batch's mask, so that a step is the same in one pass and in several.
     Source: Srivastava et al. 2014, Dropout.
     """
 
@@ -22,13 +34,23 @@ class KeyedDropout(nn.Module):
         self.path = path
         self.stream: tuple[int | str, ...] = ("unseeded",)
         self.step = 0
+        self.rows: Rows | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         """Any shape -> the same shape."""
         if not self.training:
             return x
-        keep = torch.empty(x.shape).bernoulli_(1 - self.p, generator=generator(*self.stream, self.path, self.step))
-        return x * keep.to(x.device, x.dtype) / (1 - self.p)
+        return x * self._keep(x.shape).to(x.device, x.dtype) / (1 - self.p)
+
+    def _keep(self, shape: torch.Size) -> Tensor:
+        first, size, whole = self.rows or (0, 1, 1)
+        key = (*self.stream, self.path, self.step)
+        each, rest = divmod(shape[0], size) if shape else (0, 1)  # a batch's row may be several of what comes here
+        if self.rows is None or rest:
+            key = key if self.rows is None else (*key, first)  # no row of a batch comes first: a mask of its own
+            return torch.empty(shape).bernoulli_(1 - self.p, generator=generator(*key))
+        mask = torch.empty(each * whole, *shape[1:]).bernoulli_(1 - self.p, generator=generator(*key))
+        return mask[each * first : each * (first + size)]
 
 
 def dropout(p: float, at: Site) -> nn.Module:
@@ -38,9 +60,10 @@ def dropout(p: float, at: Site) -> nn.Module:
     return mark(KeyedDropout(p, at.path) if p else nn.Identity(), at)
 
 
-def set_dropout(model: nn.Module, stream: tuple[int | str, ...], step: int) -> None:
-    """Tell every dropout of a model which stream it draws from and which step comes next."""
+def set_dropout(model: nn.Module, stream: tuple[int | str, ...], step: int, rows: Rows | None = None) -> None:
+    """Tell every dropout of a model which stream it draws from, which step comes next, and with which rows."""
     for module in model.modules():
         if isinstance(module, KeyedDropout):
             module.stream = stream
             module.step = step
+            module.rows = rows

@@ -16,8 +16,12 @@ class TrainingLoss:
         self._network = network
         self._loss = loss
         self._added: list[Tensor] = []
+        self.adds: str | None = None
+        """The path of a module that adds to the loss, or None where none does."""
         for module in network.modules():
-            if getattr(getattr(module, "site", None), "slot", None) == "auxiliary":
+            site: Any = getattr(module, "site", None)
+            if getattr(site, "slot", None) == "auxiliary":
+                self.adds = self.adds or str(site.path)
                 module.register_forward_hook(self._note)
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from ablate.experiment.reading import Document, Place
 from ablate.experiment.settings import Setup
 from ablate.registry import Registry, kind_of
-from ablate.slots import Component, Interface, Model, Options, named
+from ablate.slots import Interface, Model, Options, named, parts_of
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
@@ -29,7 +29,7 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
 def components_of(values: Iterable[Options], registry: Registry) -> list[dict[str, Any]]:
     """Every component that the values are made of, with its origin, its version and the hash of its source."""
-    used = {(component.slot, kind_of(type(component))): component for value in values for component in _parts(value)}
+    used = {(component.slot, kind_of(type(component))): component for value in values for component in parts_of(value)}
     listed = []
     for (slot, kind), component in sorted(used.items()):
         entry = registry.entry(slot, kind)
@@ -42,22 +42,9 @@ def components_of(values: Iterable[Options], registry: Registry) -> list[dict[st
 def notes_of(setup: Setup, interface: Interface) -> list[str]:
     """What the parts of a model declare that a reader of its results must know, as ``norm `batch`: ...``."""
     ahead = interface.form == "classification"  # where a whole sequence is read before anything is said of it
-    parts = [part for part in _parts(setup.model.effective()) if not isinstance(part, Model)]
+    parts = [part for part in parts_of(setup.model.effective()) if not isinstance(part, Model)]
     told = [(part, replace(part.traits(), causal=part.traits().causal or ahead)) for part in parts]
     return list(dict.fromkeys(f"{named(part)}: {note}" for part, traits in told for note in traits.notes()))
-
-
-def _parts(value: Any) -> Iterator[Component]:
-    """Every component in a value, itself among them, also in lists and mappings of options."""
-    if isinstance(value, Component):
-        yield value
-    if isinstance(value, Options):
-        value = [getattr(value, name) for name in type(value).model_fields]
-    if isinstance(value, Mapping):
-        value = value.values()
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        for item in value:
-            yield from _parts(item)
 
 
 def sources(document: Document) -> dict[str, str]:

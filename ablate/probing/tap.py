@@ -24,11 +24,15 @@ class Tap:
 
     Used as ``open`` before the forward pass, ``gradients`` after the backward pass and before clipping, ``close``
     after the update. Nothing is sent from the device before ``close``, which sends all readings at once.
+
+    Where a batch goes through in several forward passes, probes see the rows of all of them as one batch, but for
+    attention: its queries and keys are those of the first pass, since what probes make of them grows with their square.
     """
 
     def __init__(
         self, model: nn.Module, parameters: Sequence[tuple[Parameter, nn.Parameter]], probes: Sequence[Probe]
     ) -> None:
+        self._model = model
         self._parameters = self._trained = parameters
         self._probes = probes
         sites = {module: site for module in model.modules() if (site := getattr(module, "site", None)) is not None}
@@ -36,16 +40,19 @@ class Tap:
         self._attends = [module for module, site in sites.items() if site.slot == "attend" and site.block is not None]
         self._hidden = _by_layer(sites, "hidden")
         self._handles: list[RemovableHandle] = []
-        self._stream: list[Tensor] = []
+        self._passes: list[list[Tensor]] = []
+        """The stream at every block, for each forward pass of the step."""
         self._attended: list[Attended] = []
+        self._hidden_seen: dict[int, list[Tensor]] = {}
         self._seen: dict[str, dict[Any, Any]] = {}
 
     def open(self) -> None:
-        """Start to look: the next forward pass is seen."""
-        self._stream, self._attended = [], []
-        self._seen = {name: {} for name in ("before", "gradients", "hidden")}
+        """Start to look: the next forward passes are seen."""
+        self.drop()
+        self._seen = {name: {} for name in ("before", "gradients")}
         self._trained = [(parameter, value) for parameter, value in self._parameters if value.requires_grad]
         self._seen["before"] = {parameter.name: value.detach().clone() for parameter, value in self._trained}
+        self._handles.append(self._model.register_forward_pre_hook(self._began))
         for block in self._blocks:
             self._handles.append(block.register_forward_pre_hook(self._saw_stream))
         if self._blocks:
@@ -61,6 +68,14 @@ class Tap:
             parameter.name: torch.zeros_like(value) if value.grad is None else value.grad.detach().clone()
             for parameter, value in self._trained
         }
+        self._blind()
+
+    def drop(self) -> None:
+        """Look no more, and forget what was seen: the step is not made, or made again."""
+        self._blind()
+        self._passes, self._attended, self._hidden_seen, self._seen = [], [], {}, {}
+
+    def _blind(self) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -71,17 +86,28 @@ class Tap:
         seen = Seen(
             parameters=[parameter for parameter, _ in self._trained],
             after={parameter.name: value.detach() for parameter, value in self._trained},
-            stream=[x.detach() for x in self._stream],
-            stream_gradients=[torch.zeros_like(x) if x.grad is None else x.grad for x in self._stream],
+            stream=[_joined([x.detach() for x in places]) for places in self._places()],
+            stream_gradients=[
+                _joined([torch.zeros_like(x) if x.grad is None else x.grad for x in places])
+                for places in self._places()
+            ],
             attention=self._attended,
+            hidden={layer: _joined(parts) for layer, parts in self._hidden_seen.items()},
             **self._seen,
         )
         readings = {reading: value for probe in self._probes for reading, value in _measured(probe, seen)}
-        self._stream, self._attended, self._seen = [], [], {}
+        self.drop()
         if not readings:
             return []
         values = torch.stack([value.float() for value in readings.values()]).tolist()
         return list(zip(readings, values, strict=True))
+
+    def _places(self) -> Iterable[tuple[Tensor, ...]]:
+        """The stream at each place, of all passes."""
+        return zip(*self._passes, strict=True)
+
+    def _began(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        self._passes.append([])
 
     def _saw_stream(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         self._keep(inputs[0])
@@ -92,9 +118,11 @@ class Tap:
     def _keep(self, x: Tensor) -> None:
         if x.requires_grad:
             x.retain_grad()
-        self._stream.append(x)
+        self._passes[-1].append(x)
 
     def _saw_attention(self, module: Any, inputs: tuple[Tensor, ...]) -> None:
+        if len(self._passes) > 1:
+            return
         q, k = (x.detach() for x in inputs[:2])
         _, _, _, visible, bias = (*inputs, None, None)[:5]
         site: Site = module.site
@@ -112,9 +140,14 @@ class Tap:
 
     def _hidden_hook(self, layer: int) -> Any:
         def hook(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-            self._seen["hidden"][layer] = output.detach()
+            self._hidden_seen.setdefault(layer, []).append(output.detach())
 
         return hook
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """The rows of all parts; of one alone, itself."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
 
 
 def _measured(probe: Probe, seen: Seen) -> Iterator[tuple[Reading, Tensor]]:

@@ -10,7 +10,7 @@ Nothing here imports torch or a component, so that a report can be made where ne
 
 from collections.abc import Mapping
 
-from ablate.slots.component import Component, Components, Options, is_neutral, named
+from ablate.slots.component import Component, Components, Options, is_neutral, named, parts_of
 from ablate.slots.decoding import Decoded, Decodes, Decoding
 from ablate.slots.executor import TRAINER, Advanced, Ended, Executor, Job, Need, Pool, Room
 from ablate.slots.interface import IGNORED, Batch, Cache, Form, Given, Interface
@@ -93,5 +93,6 @@ __all__ = [
     "is_neutral",
     "mark",
     "named",
+    "parts_of",
     "place",
 ]

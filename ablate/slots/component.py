@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, ClassVar, Protocol, Self
 
 from pydantic import (
@@ -130,6 +130,19 @@ def is_neutral(component: Component) -> bool:
 def named(component: Component) -> str:
     """How a sentence names a component, as ``position `rotary```."""
     return f"{component.slot} `{getattr(component, 'kind', type(component).__name__)}`"
+
+
+def parts_of(value: Any) -> Iterator[Component]:
+    """Every component in a value, itself among them, also in lists and mappings of options."""
+    if isinstance(value, Component):
+        yield value
+    if isinstance(value, Options):
+        value = [getattr(value, name) for name in type(value).model_fields]
+    if isinstance(value, Mapping):
+        value = value.values()
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        for item in value:
+            yield from parts_of(item)
 
 
 def _dumped(value: Component, info: SerializationInfo) -> dict[str, Any]:

@@ -45,7 +45,8 @@ class Attended:
 class Seen:
     """What the tap saw in one training step; every tensor is detached.
 
-    Gradients are unscaled and not yet clipped.
+    Gradients are unscaled and not yet clipped. Where memory is too short for the batch, all is still of the whole batch
+    but for ``attention``, which is that of the first micro-batch.
     """
 
     parameters: Sequence[Parameter]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytorch_lightning as pl
@@ -20,13 +23,21 @@ from ablate.model.parameters import named_parameters
 from ablate.probing import Tap, probed_steps
 from ablate.slots import Batch, Probe, Task
 from ablate.training.history import Divergence, DivergenceRule, History
+from ablate.training.out_of_memory import OutOfMemoryError, first_line, ran_out_of_memory
+from ablate.training.splitting import MicroBatch, cut, free, micro_batches
+
+log = logging.getLogger(__name__)
 
 FLUSH = 20
 """Steps between two looks at the losses, so that a device is not waited for in every step."""
 
 
 class TrialModule(pl.LightningModule):
-    """Trains a network from the step that its history has reached."""
+    """Trains a network from the step that its history has reached.
+
+    Where memory is too short for a step, the batch goes through in micro-batches of half as many rows, and of half as
+    many again, while the gradient, the update and what is recorded stay those of the whole batch.
+    """
 
     def __init__(
         self,
@@ -41,7 +52,9 @@ class TrialModule(pl.LightningModule):
         probes: Sequence[Probe],
         probe_every: int,
         stream: tuple[int | str, ...],
+        whole: str | None = None,
     ) -> None:
+        """Nothing is trained yet; ``whole`` says why a batch must stay in one piece, where it must."""
         super().__init__()
         self.network = network
         self.task = task
@@ -54,8 +67,15 @@ class TrialModule(pl.LightningModule):
         self.divergence: Divergence | None = None
         self.between_steps: Callable[[], None] = lambda: None
         self.done = 0
+        self.micro_batch = training.batch
+        """So many rows go through the network at once in training."""
+        self._evaluated_at_once = max((len(batch.targets) for batch in evaluation), default=1)
+        self._micro_batches: list[MicroBatch] = []
         self._minimised = TrainingLoss(network, training.loss)
+        added = self._minimised.adds
+        self._whole = whole or (f"`{added}` adds to the loss what it sees in the whole batch" if added else None)
         self._parameters_named = list(named_parameters(network))
+        self._buffers_named = [(each._buffers, name) for each in network.modules() for name in each._buffers]
         self._rule = DivergenceRule(diverged)
         self._tap = Tap(network, self._parameters_named, probes)
         self._probed = probed_steps(probe_every, steps) if probes else frozenset()
@@ -67,18 +87,96 @@ class TrialModule(pl.LightningModule):
     # --- one step ---
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of one batch; the step counts from the trial's start, not from the attempt's."""
-        set_dropout(self.network, self.stream, self.done)
+        """The loss of one batch, or what its first micro-batch adds to it; the step counts from the trial's start."""
+        self._micro_batches = micro_batches(batch, self.micro_batch)
         self.key_global_generator()
         rate = self.training_options.optimizer.lr * self.training_options.schedule.factor(self.done, self.steps)
         for group in self._optimizer.param_groups:
             group["lr"] = rate * group.get("lr_scale", 1.0)
-        self.history.rates.append(rate)
+        self.history.rates[self.done :] = [rate]  # a step that is repeated counts once
         if self.done in self._probed:
             self._tap.open()
-        _, loss = self._minimised(batch)
-        self._pending.append(loss.detach())
-        return loss
+        return self._loss(self._micro_batches[0])
+
+    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Add up the gradients of all micro-batches; Lightning has the first one's loss, and has zeroed gradients."""
+        super().backward(loss, *args, **kwargs)
+        total = loss.detach()
+        for micro_batch in self._micro_batches[1:]:
+            with self.trainer.precision_plugin.train_step_context():
+                loss = self._loss(micro_batch)
+            super().backward(loss, *args, **kwargs)
+            total = total + loss.detach()
+        self._pending.append(total)
+
+    def _loss(self, part: MicroBatch) -> Tensor:
+        set_dropout(self.network, self.stream, self.done, part.rows)
+        _, loss = self._minimised(part.batch)
+        return loss if part.rows is None else loss * part.share
+
+    def optimizer_step(
+        self,
+        epoch: int,
+        batch_idx: int,
+        optimizer: Any,
+        optimizer_closure: Callable[[], Any] | None = None,
+    ) -> None:
+        """Make a step, in micro-batches that fit into memory."""
+        assert optimizer_closure is not None
+        super().optimizer_step(epoch, batch_idx, optimizer, partial(self._fitting, optimizer_closure))
+
+    def _fitting(self, closure: Callable[[], Any]) -> Any:
+        """The forward and backward pass; after an out-of-memory again, with smaller micro-batches.
+
+        The step is a function of the parameters and the buffers, and a pass leaves parameters alone. Where it has
+        changed a buffer, the state before the step is no longer there, and the error goes to whoever can restore it.
+        """
+        while True:
+            before = self._written()
+            try:
+                return closure()
+            except Exception as error:
+                if not ran_out_of_memory(error):
+                    raise
+                self.check_it_can_shrink(error)
+                if not _unchanged(before, self._written()):
+                    raise
+            self.shrink()  # not above: there the error's traceback still holds what filled the memory
+
+    def _written(self) -> list[tuple[Tensor, int]]:
+        """Every buffer, and how often it was written to."""
+        found = [buffers[name] for buffers, name in self._buffers_named if name in buffers]
+        return [(buffer, buffer._version) for buffer in found if buffer is not None]
+
+    def check_it_can_shrink(self, error: BaseException) -> None:
+        """Make sure that a step can do with less memory than it had when this error came.
+
+        Raises:
+            OutOfMemoryError: it cannot; says why.
+        """
+        if isinstance(error, OutOfMemoryError):
+            raise error
+        batch, said = self.training_options.batch, first_line(error)
+        if self._whole is not None:
+            raise OutOfMemoryError(f"the batch of {batch} is not split, since {self._whole}: {said}") from error
+        if self.micro_batch == 1:
+            raise OutOfMemoryError(f"even with a micro-batch of 1: {said}") from error
+
+    def shrink(self) -> None:
+        """Halve the micro-batch, and give back what the step that did not fit has left."""
+        had, self.micro_batch = self.micro_batch, self.micro_batch // 2
+        self._micro_batches = []
+        self._tap.drop()
+        self._optimizer.zero_grad(set_to_none=True)
+        free([self.device])
+        log.warning(
+            "out of memory at step %d with %d sequences at a time: the trial goes on with a micro-batch of %d; the "
+            "batch of %d stays the same",
+            self.done,
+            had,
+            self.micro_batch,
+            self.training_options.batch,
+        )
 
     def configure_gradient_clipping(
         self,
@@ -124,16 +222,46 @@ class TrialModule(pl.LightningModule):
         self.network.eval()
         self.key_global_generator()
         totals: dict[str, Tensor] = {}
-        for batch in self.evaluation:
-            here = Batch(tuple(each.to(self.device) for each in batch.inputs), batch.targets.to(self.device))
-            with self.trainer.precision_plugin.forward_context():
-                found = self.task.tally(self.network, here)
+        pieces = deque(self.evaluation)
+        while pieces:
+            piece = pieces.popleft()
+            if len(piece.targets) > self._evaluated_at_once:
+                pieces.extendleft(reversed(cut(piece, self._evaluated_at_once)))
+                continue
+            found = self._tally(piece)
+            if found is None:
+                pieces.appendleft(piece)
+                continue
             for name, value in found.items():
                 more = value.to(self._sums_on, torch.float64)
                 totals[name] = totals[name] + more if name in totals else more
         self.network.train()
         told = self.task.metrics({name: float(total) for name, total in totals.items()})
         return {name: float(value) for name, value in told.items()}
+
+    def _tally(self, batch: Batch) -> Mapping[str, Tensor] | None:
+        """The task's sums over a batch; None where memory is too short, and half as many rows are to be tried.
+
+        Raises:
+            OutOfMemoryError: memory is too short for a single sequence.
+        """
+        try:
+            here = Batch(tuple(each.to(self.device) for each in batch.inputs), batch.targets.to(self.device))
+            with self.trainer.precision_plugin.forward_context():
+                return self.task.tally(self.network, here)
+        except Exception as error:
+            if not ran_out_of_memory(error):
+                raise
+            if len(batch.targets) == 1:
+                raise OutOfMemoryError(f"in the evaluation of one sequence: {first_line(error)}") from error
+        self._evaluated_at_once = len(batch.targets) // 2
+        free([self.device])
+        log.warning(
+            "out of memory in the evaluation of %d sequences at a time: it goes on with %d, which changes no metric",
+            len(batch.targets),
+            self._evaluated_at_once,
+        )
+        return None
 
     def key_global_generator(self) -> None:
         """Key torch's own generator by the step: a component that draws from it still repeats itself."""
@@ -143,6 +271,11 @@ class TrialModule(pl.LightningModule):
     def _sums_on(self) -> torch.device:
         """Where sums in float64 are made: MPS has no float64."""
         return torch.device("cpu") if self.device.type == "mps" else self.device
+
+    @property
+    def split(self) -> int | None:
+        """The size of the micro-batch where the batch does not go through at once, else None."""
+        return self.micro_batch if self.micro_batch < self.training_options.batch else None
 
     # --- the optimizer, and going on ---
 
@@ -186,14 +319,33 @@ class TrialModule(pl.LightningModule):
             "buffers": dict(self.network.named_buffers()),  # those too that a state_dict leaves out
             "optimizer": self._optimizer.state_dict(),
             "history": self.history.state(),
+            "micro_batch": self.micro_batch,
+            "evaluated_at_once": self._evaluated_at_once,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from :meth:`state`."""
+        """Go on from :meth:`state`; a micro-batch that was found since stays."""
+        self._tap.drop()
+        self._pending = []
         self.done = state["done"]
         self.network.load_state_dict(state["network"])
         for name, buffer in self.network.named_buffers():
             buffer.copy_(state["buffers"][name])
         self._resumed_optimizer = state["optimizer"]
         self.history = History.restore(state["history"])
+        self.micro_batch = min(self.micro_batch, state.get("micro_batch", self.micro_batch))
+        self._evaluated_at_once = min(self._evaluated_at_once, state.get("evaluated_at_once", self._evaluated_at_once))
+        self._rule = DivergenceRule(self._rule.options)
         self.divergence = self._rule.check(self.history.losses)
+
+
+def _unchanged(before: Sequence[tuple[Tensor, int]], now: Sequence[tuple[Tensor, int]]) -> bool:
+    same = zip(before, now, strict=False)
+    return len(before) == len(now) and all(a is b and m == n for (a, m), (b, n) in same)
+
+
+def beginning(network: nn.Module) -> dict[str, Any]:
+    """The state before the first step, for :meth:`TrialModule.restore`, from a network with its initial values."""
+    buffers = dict(network.named_buffers())
+    state = {"done": 0, "network": network.state_dict(), "buffers": buffers, "optimizer": None}
+    return state | {"history": History().state()}

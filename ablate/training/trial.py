@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
+from torch import nn
 
 from ablate.errors import InputError
 from ablate.model.parameters import build, root_site
@@ -27,11 +28,14 @@ from ablate.training.data import Batches, TrialData
 from ablate.training.job import Job
 from ablate.training.loggers import Loggers
 from ablate.training.memory import PeakMemory
-from ablate.training.module import TrialModule
+from ablate.training.module import TrialModule, beginning
+from ablate.training.out_of_memory import ran_out_of_memory
+from ablate.training.splitting import sees_the_batch
 from ablate.training.versions import versions
 
-OnProgress = Callable[[int, int, float, float, int | None], None]
-"""Called with step, steps, loss, tokens per second and the memory taken at most, about twice a second."""
+OnProgress = Callable[..., None]
+"""Called with step, steps, loss, tokens per second and the memory taken at most, about twice a second; where memory was
+too short for the batch, with the size of the micro-batch too."""
 PROGRESS_SECONDS = 0.5
 EVALUATION_FACTOR = 4
 """Evaluation keeps no activations, so its batches are larger than training's by this factor."""
@@ -54,7 +58,7 @@ def train(
     registry: Registry,
     *,
     device: str = "cpu",
-    on_progress: OnProgress = lambda step, steps, loss, speed, memory: None,
+    on_progress: OnProgress = lambda *news: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> str:
     """Train a trial to its end, going on from the newest checkpoint of earlier attempts, and seal its record.
@@ -73,6 +77,7 @@ def train(
 
     Raises:
         InputError: the task does not give the metrics that it names.
+        OutOfMemoryError: memory is too short for a step, and the batch cannot be split any further.
         Exception: whatever a component raises; nothing is sealed then.
     """
     started = datetime.now(UTC)
@@ -91,7 +96,7 @@ def train(
         with Loggers(job, place, module) as loggers:
             watch = _Watch(module, place, job, data, on_progress, should_stop, loggers, memory)
             module.between_steps = watch
-            _fit(module, job, data, device)
+            _fit_into_memory(module, job, data, device, folder)
         if watch.left:
             return watch.left
     record = _record(job, module, data)
@@ -135,6 +140,7 @@ class _Watch:
         self._loggers = loggers
         self._memory = memory
         self._first = module.done
+        self._micro_batch = job.setup.training.batch
         self._start = self._told = self._saved = time.perf_counter()
 
     def __call__(self) -> None:
@@ -150,12 +156,14 @@ class _Watch:
         elif not over and now - self._saved >= self._every:
             checkpoints.save(self._place, module.state())
             self._saved = time.perf_counter()
-        if now - self._told >= PROGRESS_SECONDS:
-            self._told = now
+        smaller = module.micro_batch < self._micro_batch  # told at once, for who watches to know
+        if smaller or now - self._told >= PROGRESS_SECONDS:
+            self._told, self._micro_batch = now, module.micro_batch
             speed = (module.done - self._first) * self._tokens / (now - self._start)
             losses = module.history.losses
             loss = losses[-1] if losses else math.nan
-            self._on_progress(module.done, module.steps, loss, speed, self._memory.taken())
+            split = () if module.split is None else (module.split,)
+            self._on_progress(module.done, module.steps, loss, speed, self._memory.taken(), *split)
         self._loggers()
 
     def _leave(self, how: str) -> None:
@@ -170,17 +178,17 @@ class _Watch:
         return f"at step {module.done} of {module.steps} after {took}"
 
 
+def _network(job: Job, data: Data) -> nn.Module:
+    setup = job.setup
+    site, initializer = root_site(data.interface), setup.training.initializer
+    return build(setup.model, site, stream=job.stream, initializer=initializer)
+
+
 def _module(job: Job, data: Data, registry: Registry) -> TrialModule:
     """The network with its initial values, and all that trains it."""
     setup = job.setup
-    network = build(
-        setup.model,
-        root_site(data.interface),
-        stream=job.stream,
-        initializer=setup.training.initializer,
-    )
     return TrialModule(
-        network,
+        _network(job, data),
         task=setup.task,
         training=setup.training,
         diverged=job.diverged,
@@ -190,7 +198,22 @@ def _module(job: Job, data: Data, registry: Registry) -> TrialModule:
         probes=job.active_probes(registry),
         probe_every=job.probes.every,
         stream=job.stream,
+        whole=sees_the_batch(setup),
     )
+
+
+def _fit_into_memory(module: TrialModule, job: Job, data: Data, device: str, folder: TrialFolder) -> None:
+    """Train; where memory was too short and the state before that step is lost, go on from the newest checkpoint."""
+    while True:
+        try:
+            _fit(module, job, data, device)
+            return
+        except Exception as error:
+            if not ran_out_of_memory(error):
+                raise
+            module.check_it_can_shrink(error)
+        module.shrink()  # not above: there the error's traceback still holds what filled the memory
+        module.restore(checkpoints.newest(folder) or beginning(_network(job, data)))
 
 
 def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
@@ -271,6 +294,7 @@ def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
         "seconds": history.seconds,
         "evaluation_seconds": history.evaluating,
         "tokens_per_second": tokens / training if training > 0 else None,
+        "micro_batch": module.split,
         "precision": job.setup.training.precision,
         "threads": job.setup.training.threads,
         "versions": versions(),
