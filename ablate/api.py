@@ -111,7 +111,7 @@ def run(
         what: a plan, an experiment, or the path of its file.
         runs: the folder that holds the studies.
         parallel: how many trials at once, in place of what the experiment says.
-        retry: ends to run again: ``failed``, ``timeout``.
+        retry: ends to run again: ``failed``, ``oom`` (those failures that ran out of memory), ``timeout``.
         limit: how many trials to start at most.
         only: start only trials of arms with these levels, as ``{"placement": "post"}`` or ``"placement=post"``; or
             ``"baseline"``. The others wait.

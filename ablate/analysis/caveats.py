@@ -39,6 +39,7 @@ def caveats(
         *_few_seeds(plan),
         *_missing(trials),
         *_diverged(trials),
+        *_split(trials),
         *_stuck_baseline(plan, courses),
         *comparability(plan),
         *(unmatched_levels(plan) if plan["design"] in DESIGNS else _unmatched_arms(plan, effects)),
@@ -103,6 +104,17 @@ def _diverged(trials: pd.DataFrame) -> Iterator[str]:
                 f"{name} diverged in {len(bad)} of {number(len(part), 'seed')} ({_seeds(bad)}"
                 f"{': ' if reasons else ''}{', '.join(reasons)}); 95% Wilson CI of the share {low:.0%} to {high:.0%}."
             )
+
+
+def _split(trials: pd.DataFrame) -> Iterator[str]:
+    """Trials whose batch memory was too short for."""
+    split = trials[trials["micro_batch"].notna()]
+    for name, part in split.groupby("name", sort=False):
+        sizes = " and ".join(str(size) for size in sorted(set(part["micro_batch"])))
+        yield (
+            f"{name}: memory was too short for the batch, which went through in micro-batches of {sizes} "
+            f"({_seeds(part)}); its gradient and its updates are those of the whole batch, up to rounding."
+        )
 
 
 def _stuck_baseline(plan: Mapping[str, Any], courses: pd.DataFrame) -> Iterator[str]:

@@ -45,6 +45,7 @@ class Retry(StrEnum):
     """Ends that can be run again."""
 
     failed = "failed"
+    oom = "oom"
     timeout = "timeout"
 
 

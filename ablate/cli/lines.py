@@ -7,6 +7,7 @@ import re
 from ablate.cli.output import duration
 from ablate.records.spelling import spelled
 from ablate.sweep.events import (
+    BatchSplit,
     Counts,
     Crowded,
     Event,
@@ -23,6 +24,7 @@ from ablate.sweep.events import (
     Tuned,
     WorkerLost,
 )
+from ablate.sweep.lifeline import lost_by
 from ablate.sweep.standing import Standing
 
 _SEQUENCES = re.compile(
@@ -67,7 +69,12 @@ def event_lines(event: Event, ended: int, planned: int, metric: str, *, every: b
             lines = _end(event, f"[{ended}/{planned}] {event.arm}, seed {event.seed}", metric)
         case WorkerLost(again=True):
             who = f"{event.arm}, seed {event.seed}"
-            lines = [f"{who}: its worker ended ({event.cause}); it goes on in a new attempt"]
+            lines = [f"{who}: its worker ended ({lost_by(event.cause)}); it goes on in a new attempt"]
+        case BatchSplit():
+            lines = [
+                f"{event.arm}, seed {event.seed}: memory is too short for its batch: it goes through in micro-batches of "
+                f"{event.micro_batch}, and the batch stays the same"
+            ]
         case Tuned():
             lines = [f"{event.arm}: tuned to {_values(event)}"]
         case Paused() if every:
@@ -144,8 +151,12 @@ def _failures(outcome: Outcome) -> list[str]:
     failed = [failure for failure in outcome.failures if failure.end == "failed"]
     late = [failure for failure in outcome.failures if failure.end == "timed_out"]
     lines = [line for failure in failed for line in _failure("failed", failure)]
-    if failed:
+    short = sum(failure.cause == "oom" for failure in failed)
+    if short < len(failed):
         lines.append("  = help: `--retry failed` runs them again; every attempt is kept")
+    if short:
+        which = f"the {short} that ran" if short < len(failed) else "those that ran"
+        lines.append(f"  = help: `--retry oom` runs {which} out of memory again; every attempt is kept")
     lines += [line for failure in late for line in _failure("timed out", failure)]
     if late:
         lines.append("  = help: raise `trial_timeout`; `--retry timeout` goes on from their checkpoints")

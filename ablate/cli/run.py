@@ -24,6 +24,7 @@ COLUMNS = {
     "resume": "from a checkpoint",
     "anew": "anew",
     "failed": "wait for --retry failed",
+    "oom": "wait for --retry oom",
     "timed_out": "wait for --retry timeout",
     "pruned": "pruned in tuning",
     "held": "not now",
@@ -82,11 +83,12 @@ def run_experiment(
                 "complete": counts.complete,
                 "diverged": counts.diverged,
                 "failed": counts.failed,
+                "oom": counts.oom,
                 "timed_out": counts.timed_out,
                 "waiting": counts.waiting,
                 "exhausted": asdict(used_up) if used_up else None,
                 "failures": [
-                    {"arm": each.arm, "seed": each.seed, "attempt": each.attempt, "end": each.end, "error": each.error}
+                    {key: getattr(each, key) for key in ("arm", "seed", "attempt", "end", "cause", "error")}
                     for each in outcome.failures
                 ],
             }

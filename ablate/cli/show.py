@@ -11,8 +11,9 @@ from typing import Any
 from ablate.cli.output import console, print_json, print_table
 from ablate.errors import InputError
 from ablate.experiment.tracing import trace
-from ablate.records.layout import StudyFolder, read_json
+from ablate.records.layout import AttemptFolder, StudyFolder, read_json
 from ablate.records.locks import lock_held
+from ablate.records.steps import noted_step
 from ablate.registry import closest
 
 LOG_LINES = 20
@@ -20,6 +21,8 @@ BRACKETED = frozenset(",[]{}:#")
 """What text between brackets has only in quotes."""
 GAVE_UP = ("failed", "timed_out", "pruned")
 """Ends of an attempt after which a trial does not go on by itself."""
+CAUSES = {"oom": "out of memory", "lost": "its worker was lost"}
+"""What is known of why an attempt failed, in words."""
 
 
 def show(
@@ -130,20 +133,35 @@ def _end(study: StudyFolder, trial: str) -> dict[str, Any]:
     folder = study.trial(trial)
     attempts = folder.attempts()
     told: dict[str, Any] = {"end": "waiting", "attempts": len(attempts)}
+    running = bool(attempts) and not folder.result.is_file() and lock_held(study.lock)
     if folder.result.is_file():
         record = _read(folder.result)
         told |= {
-            key: record.get(key) for key in ("end", "reason", "metrics", "steps", "seconds", "peak_memory", "attempt")
+            key: record.get(key)
+            for key in ("end", "reason", "metrics", "steps", "seconds", "micro_batch", "peak_memory", "attempt")
         }
     elif attempts and attempts[-1].end.is_file():
         closed = _read(attempts[-1].end)
         if closed.get("end") in GAVE_UP:
             told |= {"end": closed["end"], "reason": closed.get("error")}
-    elif attempts and lock_held(study.lock):
+    elif running:
         told |= {"end": "running"}
+    told["history"] = [_ended(each, told, running and each == attempts[-1]) for each in attempts]
     log = attempts[-1].log if attempts else None
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log and log.is_file() else []
     return told | {"log": lines[-LOG_LINES:]}
+
+
+def _ended(attempt: AttemptFolder, trial: Mapping[str, Any], running: bool) -> dict[str, Any]:
+    """How one attempt ended: as it has sealed it, with the trial's result, or with neither."""
+    told: dict[str, Any] = {"attempt": attempt.number, "end": "running" if running else "interrupted"}
+    told |= {"cause": None, "reason": None, "step": noted_step(attempt)}
+    if trial.get("attempt") == attempt.number:
+        told["end"] = trial["end"]
+    elif attempt.end.is_file():
+        closed = _read(attempt.end)
+        told |= {"end": closed.get("end"), "cause": closed.get("cause"), "reason": closed.get("error")}
+    return told
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -159,10 +177,21 @@ def _print_end(told: Mapping[str, Any]) -> None:
     if isinstance(reason, Mapping):
         reason = f"{reason.get('rule')} at step {reason.get('step')}"
     out.print(f"end: {told['end']}" + (f" ({reason})" if reason else "") + f", attempts: {told['attempts']}")
+    if len(told["history"]) > 1:
+        for each in told["history"]:
+            out.print(f"attempt {each['attempt']}: {_how(each)}")
     for metric, value in (told.get("metrics") or {}).items():
         out.print(f"{metric}: {_value(value)}")
     for line in told["log"]:
         out.print(f"  {''.join(sign if sign.isprintable() else ' ' for sign in line)}")
+
+
+def _how(attempt: Mapping[str, Any]) -> str:
+    """How an attempt ended, in words: an interrupted one was stopped, or lost with its worker."""
+    said = str(attempt["end"]).replace("_", " ")
+    said += f" ({CAUSES.get(attempt['cause'], attempt['cause'])})" if attempt["cause"] else ""
+    said += f": {attempt['reason']}" if attempt["reason"] else ""
+    return said + (f"; its checkpoint is of step {attempt['step']}" if attempt["step"] is not None else "")
 
 
 def _list(plan: Mapping[str, Any], *, as_json: bool) -> None:

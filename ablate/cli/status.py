@@ -69,7 +69,7 @@ def _read(what: Path, runs: Path) -> _State:
     searched = tuning(study.path, plan)
     everything = pd.concat([frame, searched]) if len(searched) else frame
     changed = changed_since(what, study)
-    unfinished = count(everything)
+    unfinished = count(everything) | {"oom": int((everything["cause"] == "oom").sum())}
     if searched["end"].isin(("failed", "timed_out")).any():
         unfinished["waiting"] = 0  # arms wait for their tuning, which waits for a retry
     unfinished["waiting"] += changed
@@ -172,9 +172,10 @@ def _tuning(plan: Mapping[str, Any], tally: Mapping[str, int]) -> str:
 
 
 def _reasons(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    columns = (frame[name] for name in ("name", "seed", "reason", "cause"))
     return [
-        {"arm": arm, "seed": int(seed), "reason": reason}
-        for arm, seed, reason in zip(frame["name"], frame["seed"], frame["reason"], strict=True)
+        {"arm": arm, "seed": int(seed), "reason": reason} | ({"cause": cause} if cause else {})
+        for arm, seed, reason, cause in zip(*columns, strict=True)
     ]
 
 
@@ -196,10 +197,12 @@ def next_command(command: Sequence[str], what: Path, study: StudyFolder, runs: P
         what: what the user named.
         study: the study, which is reported by its folder where the file alone does not say all of it.
         runs: the folder that holds the studies.
-        counts: how many trials are ``waiting``, ``failed`` and ``timed_out``.
+        counts: how many trials are ``waiting``, ``failed`` and ``timed_out``, and how many of those that failed ran
+            out of memory, ``oom``.
     """
     where = [] if runs == RUNS else ["--runs", str(runs)]
-    again = {"failed": "failed", "timed_out": "timeout"}
+    # What ran out of memory wants more of it; what failed otherwise wants its code mended.
+    again = {"failed": "oom" if counts["oom"] == counts["failed"] else "failed", "timed_out": "timeout"}
     retries = [word for end, option in again.items() if counts[end] for word in ("--retry", option)]
     if counts["waiting"] or retries:
         return shlex.join([*command, *where, *(() if counts["waiting"] else retries)])

@@ -77,9 +77,11 @@ def trials(study: Path) -> pd.DataFrame:
         seed (int).
         end (text): one of :data:`ENDS`. ``running`` has an open attempt and a driver; ``waiting`` has none of that.
         reason (text): why it diverged, failed, waits or was excluded; "" where there is nothing to say.
+        cause (text): of a failure, ``oom`` where memory was too short, ``lost`` where its worker died; else "".
         rule (text), bad_step (Int64): the divergence rule that struck, and at which step.
         attempt (Int64): the newest attempt, from 1.
         steps (Int64): training steps done. tokens (Int64): training tokens seen.
+        micro_batch (Int64): sequences at once, where memory was too short for the batch; else NA.
         <metric> (float): each of the task's metrics under its own name, in the plan's ``units``; NaN without a value.
         seconds (float). tokens_per_second (float). peak_memory (Int64): bytes.
         parameters (Int64): of the arm, in total. flops (float): training FLOPs a step.
@@ -210,7 +212,17 @@ def _sealed(folder: TrialFolder, plan: Mapping[str, Any]) -> dict[str, Any]:
         end, reason = "diverged", {"rule": "nonfinite", "step": record.get("steps")}
     if end != "complete":
         values = dict.fromkeys(values, math.nan)
-    known = ("attempt", "steps", "tokens", "seconds", "tokens_per_second", "peak_memory", "started", "sealed")
+    known = (
+        "attempt",
+        "steps",
+        "tokens",
+        "seconds",
+        "tokens_per_second",
+        "peak_memory",
+        "started",
+        "sealed",
+        "micro_batch",
+    )
     return {
         "end": end,
         "reason": f"{reason['rule']} at step {reason['step']}" if reason else "",
@@ -232,7 +244,8 @@ def _unsealed(folder: TrialFolder, held: bool) -> dict[str, Any]:
     if newest.end.exists():
         end = _read(newest.end, f"remove the folder `{newest.path}` and run the experiment again")
     if end.get("end") in _GAVE_UP:
-        return {"end": end["end"], "reason": str(end.get("error") or ""), "attempt": newest.number}
+        told = {"reason": str(end.get("error") or ""), "cause": end.get("cause"), "attempt": newest.number}
+        return {"end": end["end"], **told}
     if held and not end:
         return {"end": "running", "reason": "", "attempt": newest.number}
     step = furthest_step(folder)
@@ -249,10 +262,21 @@ def _typed(rows: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) -> pd.Dat
     """A frame with the documented columns in their order, each of its own type even where every value is missing."""
     factors = [f"factor.{factor['name']}" for factor in plan["factors"]]
     metrics = list(plan["units"])
-    whole = ("bad_step", "attempt", "steps", "tokens", "peak_memory", "parameters")
-    text = ("reason", "rule", "started", "sealed")
-    columns = ["trial", "arm", "name", *factors, "seed", "end", "reason", "rule", "bad_step", "attempt", "steps"]
-    columns += ["tokens", *metrics, "seconds", "tokens_per_second", "peak_memory", "parameters", "flops", *FACTS]
+    whole = ("bad_step", "attempt", "steps", "tokens", "micro_batch", "peak_memory", "parameters")
+    text = ("reason", "cause", "rule", "started", "sealed")
+    columns = ["trial", "arm", "name", *factors, "seed", "end", "reason", "cause", "rule", "bad_step", "attempt"]
+    columns += [
+        "steps",
+        "tokens",
+        "micro_batch",
+        *metrics,
+        "seconds",
+        "tokens_per_second",
+        "peak_memory",
+        "parameters",
+        "flops",
+        *FACTS,
+    ]
     columns += ["started", "sealed"]
     columns += sorted({key for row in rows for key in row} - set(columns))
     data: dict[str, pd.Series[Any]] = {}

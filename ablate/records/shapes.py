@@ -201,6 +201,7 @@ _RECORD = _fields(
     facts=_maybe(_values(_maybe(_number))),
     steps=_maybe(_whole),
     tokens=_maybe(_whole),
+    micro_batch=_maybe(_whole),
     peak_memory=_maybe(_whole),
     seconds=_maybe(_number),
     tokens_per_second=_maybe(_number),

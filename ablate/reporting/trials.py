@@ -49,6 +49,7 @@ def trials_table(study: Study, most: int | None = None) -> Table:
         Column("steps", "steps"),
         Column("tokens", "tokens"),
         Column("initial_loss", "loss at the start", unit="nats"),
+        Column("micro_batch", "micro-batch", unit="sequences", optional=True),
         Column("clip_rate", "clip rate", unit="share of steps"),
         Column("seconds", "time", unit="s"),
         Column("tokens_per_second", "tokens/s"),
@@ -78,7 +79,7 @@ def _record(study: Study, row: Mapping[Any, Any], metrics: Sequence[str]) -> dic
         "clip_rate": fixed(row["clip_rate"], 3), "seconds": fixed(row["seconds"], 1),
         "tokens_per_second": whole(row["tokens_per_second"]), "peak_memory_mb": whole(memory), "trial": row["trial"],
         "started": row["started"], "sealed": row["sealed"],
-        **{key: whole(row[key]) for key in ("steps", "tokens", "attempt")},
+        **{key: whole(row[key]) for key in ("steps", "tokens", "attempt", "micro_batch")},
     }  # fmt: skip
 
 

@@ -63,6 +63,8 @@ class Advanced:
     memory: int | None = None
     """Bytes of the device's memory, on ``cpu`` of the machine's, that the worker has taken at most, without what it
     shares with others; None where it cannot be measured."""
+    micro_batch: int | None = None
+    """How many sequences go through at once, where memory was too short for the batch."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Ended:
     worker."""
     error: str | None = None
     """One line: the exception of a failure, or what the worker died of; of ``stale``, all that is to be said."""
+    cause: str | None = None
+    """``oom`` where the exception says that memory was too short."""
 
 
 class Pool(Protocol):
@@ -104,6 +108,10 @@ class Pool(Protocol):
 
     def stop(self) -> None:
         """Ask whatever runs to write a checkpoint and end; each then reports ``interrupted``."""
+        ...
+
+    def kill(self, trial: str) -> None:
+        """End the attempt at this trial at once, which hangs; it then reports ``lost``."""
         ...
 
     def close(self) -> None:

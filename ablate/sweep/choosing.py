@@ -15,8 +15,8 @@ Only = str | Sequence[str] | Mapping[str, Any]
 Seeds = str | Iterable[int]
 """Seeds: numbers, or a text as ``0-2`` (both ends count) or ``0,3,5``."""
 
-RETRIES = {"failed": "failed", "timeout": "timed_out"}
-"""What can be run again, as it is asked for, with the end that is meant."""
+RETRIES = {"failed": ("failed", "oom"), "oom": ("oom",), "timeout": ("timed_out",)}
+"""What can be run again, as it is asked for, with what is meant: running out of memory is a failure too."""
 NAMED = 10
 """How many of what exists a message names."""
 
@@ -42,7 +42,7 @@ def choose(plan: Mapping[str, Any], only: Only = (), seeds: Seeds | None = None)
 
 
 def retried(retry: str | Iterable[str]) -> frozenset[str]:
-    """The ends that are to be run again, from one word of :data:`RETRIES` or several.
+    """What is to be run again, ``failed``, ``oom`` or ``timed_out``, from one word of :data:`RETRIES` or several.
 
     Raises:
         InputError: no trial ends like that, or what does so is never run again (S115).
@@ -50,7 +50,7 @@ def retried(retry: str | Iterable[str]) -> frozenset[str]:
     words = frozenset([retry] if isinstance(retry, str) else retry)
     for word in sorted(words.difference(RETRIES), key=str):
         _refuse(f"nothing that ends as `{word}` can be run again", _did_you_mean(str(word), RETRIES, "there are"))
-    return frozenset(RETRIES[word] for word in words)
+    return frozenset(fate for word in words for fate in RETRIES[word])
 
 
 # --- arms -----------------------------------------------------------------------------------------------------------

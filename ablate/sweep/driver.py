@@ -54,7 +54,7 @@ def sweep(
         plan: the plan, as ``plan.json`` has it.
         executor: what runs trials; a pool that is open already stays open.
         on_event: told everything that happens, in this thread.
-        retry: ends to run again: ``failed``, ``timeout``.
+        retry: ends to run again: ``failed``, ``oom`` (those failures that ran out of memory), ``timeout``.
         limit: how many trials to start at most.
         only: the levels of the arms whose trials to start, as :data:`~ablate.sweep.choosing.Only`; by default any.
         seeds: the seeds whose trials to start, as :data:`~ablate.sweep.choosing.Seeds`; by default any.

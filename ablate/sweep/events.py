@@ -21,6 +21,8 @@ class Counts:
     running: int
     waiting: int
     timed_out: int = 0
+    oom: int = 0
+    """How many of ``failed`` ran out of memory."""
     pruned: int = 0
     """Tuning trials that were given up at a rung."""
 
@@ -47,6 +49,8 @@ class Failure:
     """The last lines of it."""
     end: str = "failed"
     """``failed`` or ``timed_out``."""
+    cause: str | None = None
+    """Why it failed, where that is of a known kind: ``oom``, memory was too short, or ``lost``, its worker died."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,17 @@ class TrialProgress:
     steps: int
     loss: float
     tokens_per_second: float
+
+
+@dataclass(frozen=True)
+class BatchSplit:
+    """Memory was too short for a trial's batch: it goes through in micro-batches, and the trial stays the same."""
+
+    trial: str
+    arm: str
+    seed: int
+    micro_batch: int
+    """So many sequences at once."""
 
 
 @dataclass(frozen=True)
@@ -255,6 +270,7 @@ Event = (
     | IndexBehind
     | TrialStarted
     | TrialProgress
+    | BatchSplit
     | TrialEnded
     | Paused
     | Pruned

@@ -56,3 +56,10 @@ class FailedAttempt:
     """Whether the trial has no later attempt, and so waits for a retry."""
     end: str = "failed"
     """``failed``, ``timed_out`` or ``pruned``."""
+    cause: str | None = None
+    """Why it failed, where that is of a known kind: ``oom``, memory was too short, or ``lost``, its worker died."""
+
+    @property
+    def fate(self) -> str:
+        """What a retry asks for: ``failed``, ``oom`` or ``timed_out``."""
+        return "oom" if self.cause == "oom" else self.end

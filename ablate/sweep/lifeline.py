@@ -98,3 +98,8 @@ def told(exit_code: int | None) -> str:
         return signal.Signals(-exit_code).name
     except ValueError:
         return f"signal {-exit_code}"
+
+
+def lost_by(cause: str) -> str:
+    """What a worker died of, from :func:`told`, with what it may mean."""
+    return f"{cause}, which may be the system's out-of-memory killer" if cause == "SIGKILL" else cause

@@ -125,6 +125,15 @@ class LocalPool:
                 with contextlib.suppress(OSError):
                     worker.line.send({"stop": True})
 
+    def kill(self, trial: str) -> None:
+        """Kill the worker that runs this trial."""
+        for worker in self._workers:
+            if worker.job is not None and worker.job.trial == trial:
+                if worker.forked and self._nursery:
+                    self._nursery.kill(worker.number)
+                else:
+                    self._spawned.kill(worker.number)
+
     def close(self) -> None:
         """Kill every worker."""
         for worker in self._workers:

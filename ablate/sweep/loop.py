@@ -23,6 +23,7 @@ from ablate.sweep.books import Books
 from ablate.sweep.budget import Budget
 from ablate.sweep.choosing import Chosen
 from ablate.sweep.events import (
+    BatchSplit,
     Beat,
     Counts,
     Crowded,
@@ -42,10 +43,12 @@ from ablate.sweep.events import (
     WorkerLost,
 )
 from ablate.sweep.index import Index, Label, Record
+from ablate.sweep.lifeline import lost_by
 from ablate.sweep.preparing import Configs, next_attempt, write_config, write_plan
 from ablate.sweep.signals import Stop
+from ablate.sweep.silence import Silence
 from ablate.sweep.storage import Storage
-from ablate.sweep.survey import Survey, failure, how_it_ended, rung_of
+from ablate.sweep.survey import Survey, failure, rung_of
 from ablate.sweep.tuning.entering import proposals
 from ablate.sweep.tuning.search import Pruned, Run
 from ablate.sweep.work import fraction_done, steps_of, work_of
@@ -112,6 +115,9 @@ class Loop:
         self._losses: dict[str, int] = {}
         """Attempts lost in a row without a new checkpoint."""
         self._written: set[tuple[str, int | None]] = set()
+        self._micro_batches: dict[str, int] = {}
+        """Of the trials whose batch is split."""
+        self._silence = Silence(self._plan["budget"].get("trial_timeout"))
         self._need = need_of(self._plan)
         self._places = pool.room(self._need).places
         self._slots = list(range(self._places))
@@ -182,7 +188,7 @@ class Loop:
                 self._limit = None if self._limit is None else self._limit - 1
             elif fate != "held":
                 attempt = self._study.trial(id).attempt(gave_up[id].attempt)
-                self._failures[id] = failure(label, attempt, fate, gave_up[id].error)
+                self._failures[id] = failure(label, attempt)
 
     def _prune(self, pruned: Pruned) -> None:
         """Give a tuning trial up at its rung: the end of its last attempt, which a larger budget may undo."""
@@ -218,6 +224,7 @@ class Loop:
             complete=ends.count("complete"),
             diverged=ends.count("diverged"),
             failed=ends.count("failed"),
+            oom=sum(each.cause == "oom" for each in self._failures.values()),
             running=len(self._running),
             waiting=planned - len(ends) - len(self._running),
             timed_out=ends.count("timed_out"),
@@ -257,6 +264,8 @@ class Loop:
             if time.monotonic() - self._beat >= 1:
                 self._beat = time.monotonic()
                 self._emit(Beat(self._counts()))
+                for trial in self._silence.hung():
+                    self._pool.kill(trial)
 
     def _hand_out(self) -> None:
         while self._slots and self._waiting and not self._stopping and self._has_room():
@@ -266,6 +275,7 @@ class Loop:
             attempt = next_attempt(folder)
             slot = heapq.heappop(self._slots)
             self._running[folder.id] = _Running(label, attempt, slot, time.monotonic())
+            self._silence.begins(folder)
             self._pool.submit(
                 replace(self._job, trial=folder.id, folder=str(folder.path.resolve()), attempt=attempt.number)
             )
@@ -306,11 +316,16 @@ class Loop:
     def _advance(self, report: Advanced) -> None:
         if running := self._running.get(report.trial):
             self._budget.trains(report.trial)
+            self._silence.hears(report.trial)
             self._emit(
                 TrialProgress(
                     report.trial, running.slot, report.step, report.steps, report.loss, report.tokens_per_second
                 )
             )
+            micro_batch = report.micro_batch
+            if micro_batch is not None and self._micro_batches.get(report.trial) != micro_batch:
+                self._micro_batches[report.trial] = micro_batch
+                self._emit(BatchSplit(report.trial, running.label.shown, running.label.seed, micro_batch))
 
     # --- how trials end ---
 
@@ -320,12 +335,13 @@ class Loop:
         folder = self._study.trial(report.trial)
         self._losses.setdefault(folder.id, 0)
         self._budget.ended(folder)
+        hung = self._silence.ended(folder.id)
         if folder.result.exists():  # whatever the worker died of afterwards
             self._sealed(running, read_json(folder.result))
         elif report.end == "failed":
-            self._failed(running, report.error or "")
-        elif report.end == "timed_out":
-            self._failed(running, how_it_ended(running.attempt)[1], "timed_out")
+            self._failed(running, report.error or "", cause=report.cause)
+        elif report.end == "timed_out" or (hung and report.end == "lost"):
+            self._failed(running, hung or "", "timed_out")
         elif report.end == "paused" and (reached := rung_of(running.attempt)):
             self._paused(running, *reached)
         elif self._stopping or report.end == "stale":
@@ -352,12 +368,12 @@ class Loop:
         self._agenda.sealed(record)
         self._open()
 
-    def _failed(self, running: _Running, error: str, end: str = "failed") -> None:
+    def _failed(self, running: _Running, error: str, end: str = "failed", *, cause: str | None = None) -> None:
         label, attempt = running.label, running.attempt
-        seal(attempt.end, {"end": end, "error": error, "at": now()})  # the worker has, if it could
-        found = self._failures[label.trial] = failure(label, attempt, end, error)
-        self._emit(running.ended(end, reason=error, failure=found))
-        self._books.enter(lambda index: index.failed(label, attempt.number, error, end))
+        seal(attempt.end, {"end": end, "cause": cause, "error": error, "at": now()})  # the worker has, if it could
+        found = self._failures[label.trial] = failure(label, attempt)
+        self._emit(running.ended(found.end, reason=found.error, failure=found))
+        self._books.enter(lambda index: index.failed(label, attempt.number, found.error, found.end))
 
     def _lost(self, running: _Running, cause: str) -> None:
         label, attempt = running.label, running.attempt
@@ -368,7 +384,8 @@ class Loop:
             self._waiting.appendleft(running.label)
         else:
             times = self._losses[label.trial]
-            self._failed(running, f"its worker was lost {times} times in a row without a new checkpoint ({cause})")
+            error = f"its worker was lost {times} times in a row without a new checkpoint ({lost_by(cause)})"
+            self._failed(running, error, cause="lost")
 
     def _got_further(self, attempt: AttemptFolder) -> bool:
         """Whether the attempt's checkpoint is work that none before it had done: one that only exists may be old."""

@@ -26,7 +26,7 @@ from ablate.sweep.worker import Worker, preload
 
 
 class Nursery:
-    """Forks a worker for every request that comes over ``control``, and says when one has ended."""
+    """Forks a worker for every request that comes over ``control``, or kills one, and says when one has ended."""
 
     def __init__(self, control: socket.socket) -> None:
         """Take over the nursery's end of the connection with the driver."""
@@ -54,6 +54,10 @@ class Nursery:
         data, descriptors, _, _ = socket.recv_fds(self._control, 1 << 16, 1)
         if not data:
             return False
+        message = json.loads(data)
+        if "kill" in message:
+            self._kill(message["kill"])
+            return True
         nursery = os.getpid()
         child = os.fork()
         if child == 0:
@@ -74,8 +78,13 @@ class Nursery:
                     sys.stdout.flush()
                 os._exit(code)
         os.close(descriptors[0])
-        self._children[child] = json.loads(data)["worker"]
+        self._children[child] = message["worker"]
         return True
+
+    def _kill(self, worker: int) -> None:
+        for child, its in self._children.items():
+            if its == worker:  # it is ours until it is reaped, so its number is no other process's
+                os.kill(child, signal.SIGKILL)
 
     def _reap(self) -> None:
         while self._children:

@@ -27,6 +27,8 @@ class Tally:
     """Would run from the first step."""
     failed: int = 0
     """Have failed, and wait for ``--retry failed``."""
+    oom: int = 0
+    """Have failed for want of memory, and wait for ``--retry oom``, or ``failed``."""
     timed_out: int = 0
     """Have timed out, and wait for ``--retry timeout``."""
     pruned: int = 0

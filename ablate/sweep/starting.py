@@ -44,6 +44,11 @@ class Forked:
         except OSError:
             self.state = "gone"
 
+    def kill(self, worker: int) -> None:
+        """Have a worker killed."""
+        with contextlib.suppress(OSError):  # the nursery is gone, and its workers with it
+            self.control.send(json.dumps({"kill": worker}).encode())
+
     def exits(self) -> dict[int, int]:
         """The workers that have ended since the last call, with their exit codes.
 
@@ -119,6 +124,11 @@ class Spawned:
         for worker in ended:
             del self._processes[worker]
         return ended
+
+    def kill(self, worker: int) -> None:
+        """Kill a worker."""
+        if worker in self._processes:
+            self._processes[worker].kill()
 
     def close(self) -> None:
         """End all workers."""

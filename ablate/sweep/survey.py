@@ -48,8 +48,8 @@ class Survey:
         """What a call does with each of these trials, in the order in which it starts them.
 
         Gives the trial's identity with ``sealed`` (it has its result), ``run``, ``held`` (it waits, and is not to be
-        started), or how it ended that is not to be run again: ``failed`` or ``timed_out``. A trial that tuning has
-        given up runs, if it is among these.
+        started), or how it ended that is not to be run again: ``failed``, ``oom`` (a failure too) or ``timed_out``. A
+        trial that tuning has given up runs, if it is among these.
         """
         gave_up = {trial: attempt for trial, attempt in self.waiting_for_retry().items() if attempt.end != "pruned"}
         left = limit
@@ -57,8 +57,8 @@ class Survey:
             trial = each["id"]
             if trial in self.records:
                 yield trial, "sealed"
-            elif trial in gave_up and (gave_up[trial].end not in retry or not chosen(each)):
-                yield trial, gave_up[trial].end
+            elif trial in gave_up and (gave_up[trial].fate not in retry or not chosen(each)):
+                yield trial, gave_up[trial].fate
             elif not chosen(each) or left == 0:
                 yield trial, "held"
             else:
@@ -85,8 +85,8 @@ def survey(study: StudyFolder, *, mend: bool = True) -> Survey:
             rungs[folder.id] = reached
         for attempt in attempts:
             if attempt.end.exists() and (label := _label(folder)):
-                end, error = how_it_ended(attempt)
-                failed.append(FailedAttempt(label, attempt.number, error, attempt == attempts[-1], end))
+                end, error, cause = how_it_ended(attempt)
+                failed.append(FailedAttempt(label, attempt.number, error, attempt == attempts[-1], end, cause))
     return Survey(records, tuple(failed), tuple(damaged), rungs)
 
 
@@ -99,16 +99,19 @@ def rung_of(attempt: AttemptFolder) -> tuple[int, float | None] | None:
     return (step, value if isinstance(value, int | float) else None) if isinstance(step, int) else None
 
 
-def how_it_ended(attempt: AttemptFolder) -> tuple[str, str]:
-    """The end that an attempt without a result has sealed, ``failed`` or ``timed_out``, and why in one line."""
+def how_it_ended(attempt: AttemptFolder) -> tuple[str, str, str | None]:
+    """What an attempt without a result has sealed: ``failed`` or ``timed_out``, why in one line, and the cause."""
     sealed = _object(attempt.end)
     end = sealed.get("end")
-    return end if end in GAVE_UP else "failed", str(sealed.get("error", "its end.json cannot be read"))
+    error, cause = sealed.get("error", "its end.json cannot be read"), sealed.get("cause")
+    return end if end in GAVE_UP else "failed", str(error), cause if isinstance(cause, str) else None
 
 
-def failure(label: Label, attempt: AttemptFolder, end: str, error: str) -> Failure:
+def failure(label: Label, attempt: AttemptFolder) -> Failure:
     """What is known of an attempt that gave no result."""
-    return Failure(label.trial, label.arm_name, label.seed, attempt.number, error, attempt.log, log_tail(attempt), end)
+    end, error, cause = how_it_ended(attempt)
+    log, tail = attempt.log, log_tail(attempt)
+    return Failure(label.trial, label.arm_name, label.seed, attempt.number, error, log, tail, end, cause)
 
 
 def log_tail(attempt: AttemptFolder) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from ablate.records.layout import StudyFolder
 from ablate.records.locks import Driver, lock_held, now, written_driver
 from ablate.sweep.event_json import as_json
 from ablate.sweep.events import (
+    BatchSplit,
     Crowded,
     Event,
     IndexBehind,
@@ -37,6 +38,9 @@ EVERY = 1.0
 """Seconds between two writings."""
 KEPT = 100
 """How many of the latest news the file holds."""
+
+NEWS = (BatchSplit, Crowded, IndexBehind, Paused, Pruned, Tuned, Reconciled, TrialEnded, WorkerLost, Stopping)
+"""What is worth a line."""
 
 End = Literal["through", "exhausted", "interrupted", "stopped"]
 """How a sweep ended: all was run; a limit of the budget was reached; a signal came; or it was broken off by a second
@@ -107,9 +111,7 @@ class Publisher:
     def __call__(self, event: Event) -> None:
         """Take one event."""
         self._course.take(event)
-        if isinstance(
-            event, Crowded | IndexBehind | Paused | Pruned | Tuned | Reconciled | TrialEnded | WorkerLost | Stopping
-        ):
+        if isinstance(event, NEWS):
             self._heard += 1
             self._news.append(News(self._heard, self._course.ended, as_json(event)))
         elif isinstance(event, SweepEnded):

@@ -30,6 +30,7 @@ from ablate.sweep.disk import told_of_trial
 from ablate.sweep.lifeline import Line, die_with_parent
 from ablate.sweep.machine import resident
 from ablate.sweep.signals import PREEMPTION, ignore_signals
+from ablate.training.out_of_memory import ran_out_of_memory
 
 LISTEN = 0.02
 """Seconds between two looks at the line while a trial runs."""
@@ -70,6 +71,7 @@ class Worker:
         self._stopped = False
         self._listened = 0.0
         self._reported = 0.0
+        self._micro_batch: int | None = None
 
     def serve(self) -> None:
         """Run jobs until the driver hangs up, or until one fails."""
@@ -99,6 +101,7 @@ class Worker:
     def _run(self, job: Job) -> Ended:
         self._stopped = False
         self._reported = 0.0
+        self._micro_batch = None
         folder = TrialFolder(Path(job.folder))
         attempt = folder.attempt(job.attempt)
         try:
@@ -123,20 +126,26 @@ class Worker:
                 traceback.print_exc()
             if told := told_of_trial(error, folder):  # no fault of this trial's either
                 return Ended(job.trial, "stale", told)
-            text = one_line(error)
+            text, cause = one_line(error), "oom" if ran_out_of_memory(error) else None
             with contextlib.suppress(OSError):  # a full disk, which is why the driver tries again
-                seal(attempt.end, {"end": "failed", "error": text, "at": now()})
-            return Ended(job.trial, "failed", text)
+                seal(attempt.end, {"end": "failed", "cause": cause, "error": text, "at": now()})
+            return Ended(job.trial, "failed", text, cause)
 
     def _train(self, job: Job, folder: TrialFolder) -> str:
         _use_threads(job.threads)
 
         def on_progress(
-            step: int, steps: int, loss: float, tokens_per_second: float, memory: int | None = None
+            step: int,
+            steps: int,
+            loss: float,
+            tokens_per_second: float,
+            memory: int | None = None,
+            micro_batch: int | None = None,
         ) -> None:
             if memory is not None and job.device == "cpu":
                 memory = max(0, memory - self._shared)
-            self._advance(Advanced(job.trial, step, steps, float(loss), float(tokens_per_second), memory))
+            speed = float(tokens_per_second)
+            self._advance(Advanced(job.trial, step, steps, float(loss), speed, memory, micro_batch))
 
         end = trainer(job.trainer)(
             folder,
@@ -167,8 +176,9 @@ class Worker:
 
     def _advance(self, report: Advanced) -> None:
         moment = time.monotonic()
-        if moment - self._reported >= REPORT or report.step == report.steps:
-            self._reported = moment
+        due = moment - self._reported >= REPORT or report.step == report.steps
+        if due or report.micro_batch != self._micro_batch:
+            self._reported, self._micro_batch = moment, report.micro_batch
             self._send(asdict(report))
 
     def _send(self, report: dict[str, object]) -> None:

@@ -57,7 +57,8 @@ def train(
         time.sleep(does.get("seconds", 0.0) if attempt in does.get("slow", [attempt]) else 0.0)
         state = (state * 48_271 + step) % MODULUS
         step += 1
-        on_progress(step, steps, state / MODULUS, 1000.0, does.get("takes"))
+        split = [does["micro_batch"]] if "micro_batch" in does and step > 2 else []
+        on_progress(step, steps, state / MODULUS, 1000.0, does.get("takes"), *split)
         if step % does.get("checkpoint", 5) == 0 and step < steps:
             _write_checkpoint(folder, attempt, step, state, costs)
         if step - first == does.get("after", 3) and attempt in does.get("attempts", [attempt]):
@@ -115,6 +116,10 @@ def _misbehave(does: dict[str, Any]) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (does["file_limit"], resource.RLIM_INFINITY))
     if "raises" in does:
         raise RuntimeError(does["raises"])
+    if "runs_out" in does:
+        raise ValueError(does["runs_out"]) from MemoryError()
+    if "hangs" in does:
+        threading.Event().wait()
     if "exits" in does:
         raise SystemExit(does["exits"])
     if "vanishes" in does:

@@ -14,7 +14,8 @@ from ablate.records.usage import Use, folder_size
 from ablate.sweep import budget
 from ablate.sweep.events import Counts, Reconciled, Stopping, SweepEnded, SweepStarted, TrialEnded, TrialStarted
 from ablate.sweep.preview import Tally, preview
-from tests.ablate.sweep.stub_study import Run, assert_exactly_once, attempts, entries, make_plan
+from ablate.sweep.silence import Silence
+from tests.ablate.sweep.stub_study import STUB, Run, assert_exactly_once, attempts, entries, make_plan
 
 HOUR = 3600.0
 
@@ -169,6 +170,42 @@ def test_a_trial_that_takes_too_long_is_missing_and_goes_on_with_more_time(study
     assert [attempt[:2] for attempt in attempts(study.trial("t001"))] == [(1, 0), (2, 4)]
     assert read_json(study.trial("t001").config)["observe"]["trial_timeout"] == 1000.0
     assert_exactly_once(study, plan)
+
+
+@pytest.mark.parametrize("trainer", [STUB, "tests.ablate.sweep.threaded_trainer:train"])
+def test_a_trial_that_hangs_in_a_step_is_ended_and_timed_out(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch, trainer: str
+) -> None:
+    monkeypatch.setattr("ablate.sweep.silence.GRACE", 0.5)
+    plan = make_plan([{"hangs": True, "attempts": [1]}])
+    run = Run(study, limited(plan, trial_timeout=1.0), trainer=trainer)
+    (failure,) = run.outcome.failures
+    assert (failure.trial, failure.end, failure.cause) == ("t000", "timed_out", None)
+    assert failure.error == "`trial_timeout` is 1 s, and it said nothing for 0.5 s more; its worker was ended"
+    assert read_json(study.trial("t000").attempt(1).end)["error"] == failure.error
+    assert [event.attempt for event in run.of(TrialStarted)] == [1]
+    assert Run(study, limited(plan, trial_timeout=1000.0), retry="timeout").outcome.exit_code == 0
+    assert_exactly_once(study, plan)
+
+
+def test_a_trial_has_hung_when_its_time_is_up_and_it_has_said_nothing_since(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    folder = study.trial("t000")
+    silence = Silence(100.0)
+    silence.begins(folder)
+    clock = 399.0
+    assert silence.hung() == []
+    silence.hears("t000")
+    clock = 698.0
+    assert silence.hung() == []
+    clock = 699.0
+    assert silence.hung() == ["t000"]
+    assert silence.hung() == []
+    said = "`trial_timeout` is 100 s, and it said nothing for 300 s more; its worker was ended"
+    assert [silence.ended("t000"), silence.ended("t000")] == [said, None]
 
 
 def test_a_retry_without_more_time_times_out_again(study: StudyFolder) -> None:

@@ -30,6 +30,7 @@ from ablate.sweep.events import (
     TrialStarted,
     WorkerLost,
 )
+from ablate.sweep.preview import Tally, preview
 from ablate_plugins.executor import Local
 from tests.ablate.sweep.conftest import StartDriver
 from tests.ablate.sweep.stub_study import (
@@ -246,7 +247,10 @@ def test_losses_beside_a_checkpoint_that_is_no_new_work_are_counted(study: Study
     assert [noted_step(attempt) for attempt in study.trial("t000").attempts()] == [5, 5, 5]
     assert [event.again for event in run.of(WorkerLost)] == [True, True, False]
     (failure,) = run.outcome.failures
-    assert failure.error == "its worker was lost 2 times in a row without a new checkpoint (SIGKILL)"
+    assert failure.error == (
+        "its worker was lost 2 times in a row without a new checkpoint "
+        "(SIGKILL, which may be the system's out-of-memory killer)"
+    )
 
 
 def test_the_end_of_the_process_that_starts_workers_is_survived(study: StudyFolder) -> None:
@@ -308,11 +312,45 @@ def test_a_trainer_that_exits_has_failed(study: StudyFolder) -> None:
     assert run.outcome.counts.complete == 1
 
 
+def test_what_ran_out_of_memory_can_be_retried_alone(study: StudyFolder) -> None:
+    plan = make_plan([{}, {"runs_out": "too large", "attempts": [1, 2]}, {"raises": "no", "attempts": [1]}])
+    run = Run(study, plan, parallel=1)
+    assert [(each.trial, each.end, each.cause) for each in run.outcome.failures] == [
+        ("t001", "failed", "oom"), ("t002", "failed", None),
+    ]  # fmt: skip
+    assert (run.outcome.counts.failed, run.outcome.counts.oom) == (2, 1)
+    assert read_json(study.trial("t001").attempt(1).end)["cause"] == "oom"
+    assert preview(study, plan).total == Tally(results=1, failed=1, oom=1)
+    assert preview(study, plan, retry="oom").total == Tally(results=1, failed=1, anew=1)
+    assert preview(study, plan, retry="failed").total == Tally(results=1, anew=2)
+    assert Run(study, plan, retry="timeout").of(TrialStarted) == []
+
+    again = Run(study, plan, retry="oom")
+    assert [(each.trial, each.attempt) for each in again.of(TrialStarted)] == [("t001", 2)]
+    assert {each.trial for each in again.outcome.failures} == {"t001", "t002"}
+    Run(study, plan, retry="failed")
+    assert_exactly_once(study, plan)
+    assert [attempt[0] for attempt in attempts(study.trial("t001"))] == [1, 2, 3]
+
+
+def test_a_lost_worker_is_the_cause_of_a_failure_and_no_want_of_memory(study: StudyFolder) -> None:
+    plan = make_plan([{"dies": "SIGKILL"}], retries=0)
+    (failure,) = Run(study, plan).outcome.failures
+    assert failure.cause == read_json(study.trial("t000").attempt(1).end)["cause"] == "lost"
+    assert preview(study, plan, retry="oom").total == Tally(failed=1)
+
+
+def test_a_micro_batch_is_told(study: StudyFolder) -> None:
+    told = [event.micro_batch for event in Run(study, make_plan([{"micro_batch": 2}])).of(TrialProgress)]
+    assert told[0] is None
+    assert told[-1] == 2
+
+
 def test_retry_takes_the_classes_that_exist(study: StudyFolder) -> None:
     for words in ("bored", ["failed", "bored"]):
         with pytest.raises(InputError) as raised:
             Run(study, make_plan([{}]), retry=words)
-        text = "error[S115]: nothing that ends as `bored` can be run again\n  = help: there are: failed, timeout"
+        text = "error[S115]: nothing that ends as `bored` can be run again\n  = help: there are: failed, oom, timeout"
         assert str(raised.value) == text
     assert not study.path.exists()
 

@@ -115,14 +115,15 @@ def test_a_batch_that_does_not_halve_evenly(tmp_path: Path) -> None:
 
 
 def test_evaluation_takes_fewer_sequences_at_once_too(tmp_path: Path) -> None:
-    whole, parts = (short(tmp_path / name, evaluates=rows, steps=2) for name, rows in (("a", 1000), ("b", 3)))
+    whole, parts = (
+        short(tmp_path / name, evaluates=rows, steps=2, evaluations=2) for name, rows in (("a", 1000), ("b", 3))
+    )
     for folder in (whole, parts):
         _passes().clear()
         assert train(folder, 1, REGISTRY) == "complete"
     assert read_json(parts.result)["metrics"] == pytest.approx(read_json(whole.result)["metrics"], rel=1e-6)
     assert read_json(parts.result)["micro_batch"] is None
-    once = [2, 2, 2, 2]
-    assert sizes(training=False) == [8, *once]
+    assert sizes(training=False) == [8, 4, *[2] * 4, *[2] * 4]
 
 
 def test_it_is_told_at_once_and_kept_in_the_checkpoint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
