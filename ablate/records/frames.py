@@ -212,17 +212,8 @@ def _sealed(folder: TrialFolder, plan: Mapping[str, Any]) -> dict[str, Any]:
         end, reason = "diverged", {"rule": "nonfinite", "step": record.get("steps")}
     if end != "complete":
         values = dict.fromkeys(values, math.nan)
-    known = (
-        "attempt",
-        "steps",
-        "tokens",
-        "seconds",
-        "tokens_per_second",
-        "peak_memory",
-        "started",
-        "sealed",
-        "micro_batch",
-    )
+    known = ["attempt", "steps", "tokens", "micro_batch", "seconds", "tokens_per_second", "peak_memory"]
+    known += ["started", "sealed"]
     return {
         "end": end,
         "reason": f"{reason['rule']} at step {reason['step']}" if reason else "",
@@ -244,8 +235,8 @@ def _unsealed(folder: TrialFolder, held: bool) -> dict[str, Any]:
     if newest.end.exists():
         end = _read(newest.end, f"remove the folder `{newest.path}` and run the experiment again")
     if end.get("end") in _GAVE_UP:
-        told = {"reason": str(end.get("error") or ""), "cause": end.get("cause"), "attempt": newest.number}
-        return {"end": end["end"], **told}
+        told = {"reason": str(end.get("error") or ""), "cause": str(end.get("cause") or "")}
+        return {"end": end["end"], "attempt": newest.number, **told}
     if held and not end:
         return {"end": "running", "reason": "", "attempt": newest.number}
     step = furthest_step(folder)
@@ -265,19 +256,8 @@ def _typed(rows: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) -> pd.Dat
     whole = ("bad_step", "attempt", "steps", "tokens", "micro_batch", "peak_memory", "parameters")
     text = ("reason", "cause", "rule", "started", "sealed")
     columns = ["trial", "arm", "name", *factors, "seed", "end", "reason", "cause", "rule", "bad_step", "attempt"]
-    columns += [
-        "steps",
-        "tokens",
-        "micro_batch",
-        *metrics,
-        "seconds",
-        "tokens_per_second",
-        "peak_memory",
-        "parameters",
-        "flops",
-        *FACTS,
-    ]
-    columns += ["started", "sealed"]
+    columns += ["steps", "tokens", "micro_batch", *metrics, "seconds", "tokens_per_second", "peak_memory"]
+    columns += ["parameters", "flops", *FACTS, "started", "sealed"]
     columns += sorted({key for row in rows for key in row} - set(columns))
     data: dict[str, pd.Series[Any]] = {}
     for column in columns:

@@ -102,4 +102,4 @@ def told(exit_code: int | None) -> str:
 
 def lost_by(cause: str) -> str:
     """What a worker died of, from :func:`told`, with what it may mean."""
-    return f"{cause}, which may be the system's out-of-memory killer" if cause == "SIGKILL" else cause
+    return f"{cause}, perhaps the out-of-memory killer" if cause == "SIGKILL" else cause

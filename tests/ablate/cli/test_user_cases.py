@@ -40,6 +40,63 @@ def test_2_a_baseline_that_is_a_cell_of_the_grid_runs_once(ablate: Command, tmp_
     assert len({trial["id"] for trial in plan["trials"]}) == len(plan["trials"]) == 24
 
 
+TIGHT = """\
+import sys
+from pathlib import Path
+from typing import Literal
+import torch
+from torch import nn
+from ablate.slots import Norm
+
+
+class _Tight(nn.Module):
+    def forward(self, x):
+        if "ablate.sweep.worker" in sys.modules and not Path({more!r}).exists():
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return x * 0.9
+
+
+class Tight(Norm):
+    "Wants more memory than there is."
+    kind: Literal["tight"] = "tight"
+
+    def build(self, at):
+        return _Tight()
+"""
+
+
+def test_3_what_runs_out_of_memory_waits_and_is_retried_alone(ablate: Command, tmp_path: Path) -> None:
+    more = tmp_path / "more"
+    (tmp_path / "tight.py").write_text(TIGHT.format(more=str(more)))
+    write(tmp_path, (LEVELS, "{path: model.norm, levels: [layer, tight]}"), (SWITCH, ""), ("placement:", "norm:"),
+          ("depth: 2", "depth: 1\n  norm: layer"), ("steps: 20", "steps: 2"),
+          ("seeds: 6", "seeds: 1\nplugins: [./tight.py]"))  # fmt: skip
+    shown = ablate("run", "small.yaml")
+    assert shown.returncode == 1, shown.stderr
+    said = "OutOfMemoryError: even with a micro-batch of 1: CUDA out of memory. Tried to allocate 2.00 GiB."
+    assert f"  failed: norm=tight, seed 0: {said}\n" in shown.stderr
+    remedy = "  = help: `--retry oom` runs those that ran out of memory again; every attempt is kept\n"
+    assert shown.stderr.endswith(remedy)
+    assert shown.stdout.endswith("\nnext: ablate run small.yaml --retry oom\n")
+    told = json.loads(ablate("status", "small.yaml", "--json").stdout)
+    assert told["next"] == "ablate run small.yaml --retry oom"
+    assert told["failures"] == [{"arm": "norm=tight", "seed": 0, "reason": said, "cause": "oom"}]
+
+    more.touch()
+    again = ablate("run", "small.yaml")
+    assert again.returncode == 1
+    assert "2 trials: 1 complete, 0 diverged, 1 failed; 0 to run, " in again.stderr
+    assert again.stderr.endswith(remedy)
+    retried = ablate("run", "small.yaml", "--retry", "oom")
+    assert retried.returncode == 0, retried.stderr
+    assert "; 1 to run, " in retried.stderr
+    shown = ablate("show", "small.yaml", "norm=tight", "--seed", "0")
+    lines = shown.stdout.splitlines()
+    assert "end: complete, attempts: 2" in lines
+    assert f"attempt 1: failed (out of memory): {said}" in lines
+    assert "attempt 2: complete" in lines
+
+
 def test_5_a_grid_that_grows_keeps_its_trials(ablate: Command, tmp_path: Path) -> None:
     def trials(*changes: tuple[str, str]) -> set[str]:
         write(tmp_path, FULL, (SWITCH, ""), *changes)
@@ -88,6 +145,19 @@ def test_6_thirty_factors_are_refused_at_once_with_their_number(tmp_path: Path) 
         "`budget.max_trials` is 10,000\n"
         "  = help: smaller designs: `one_at_a_time` 31, `pairs` 466, `fractional` 64 trials\n"
     )
+
+
+def test_7_and_8_a_study_of_trials_that_all_diverge_is_reported(ablate: Command, tmp_path: Path) -> None:
+    write(tmp_path, (SWITCH, ""), ("lr: 1e-2}", "lr: 1e30}, clip: null"), ("seeds: 6", "seeds: 1"))
+    shown = ablate("run", "small.yaml")
+    assert shown.returncode == 0, shown.stderr
+    assert "\n2 trials: 0 complete, 2 diverged, 0 failed\n" in shown.stderr
+    assert ablate("report", "small.yaml").returncode == 0
+    results = api.results(tmp_path / "runs/small")
+    assert results.trials()["end"].tolist() == ["diverged"] * 2
+    assert results.trials()["val/loss"].isna().all()
+    assert set(results.effects()["verdict"]) == {"diverged"}
+    assert "diverged" in (tmp_path / "runs/small/report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -248,8 +248,7 @@ def test_losses_beside_a_checkpoint_that_is_no_new_work_are_counted(study: Study
     assert [event.again for event in run.of(WorkerLost)] == [True, True, False]
     (failure,) = run.outcome.failures
     assert failure.error == (
-        "its worker was lost 2 times in a row without a new checkpoint "
-        "(SIGKILL, which may be the system's out-of-memory killer)"
+        "its worker was lost 2 times in a row without a new checkpoint (SIGKILL, perhaps the out-of-memory killer)"
     )
 
 

@@ -16,6 +16,8 @@ class Tight(nn.Module):
     passes: ClassVar[list[tuple[bool, int]]] = []
     """Of every pass, whether it was training, and how many sequences came."""
 
+    seen: Tensor
+
     def __init__(self, options: ShortOfMemory) -> None:
         super().__init__()
         self.options = options
@@ -26,7 +28,7 @@ class Tight(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         self.passes.append((self.training, len(x)))
         if self.training and self.options.counts:
-            self.seen += 1  # a step that is begun leaves a trace
+            self.seen.add_(1)  # a step that is begun leaves a trace
         fits = self.options.fits if self.training else self.options.evaluates
         if len(x) > fits or sum(training for training, _ in self.passes) == self.options.short_at:
             raise torch.OutOfMemoryError(f"{len(x)} sequences do not fit\nand more is said")

@@ -23,6 +23,7 @@ from ablate_plugins.task.copying import Copy
 from tests.ablate.training.short_of_memory import Tight
 from tests.trial_maker import make_trial
 
+NORM = ("fits", "evaluates", "leaks", "counts", "short_at")
 REGISTRY = Registry.installed()
 REGISTRY.add_file(Path(__file__).with_name("short_of_memory.py"))
 
@@ -36,8 +37,8 @@ def _nothing_seen() -> Iterator[None]:
 
 def _passes() -> list[tuple[bool, int]]:
     """What the norm that the registry knows has seen; a plugin's file is a module of its own."""
-    build: Any = REGISTRY.get("norm", "short_of_memory").build
-    passes: list[tuple[bool, int]] = build.__globals__["Tight"].passes
+    norm: Any = REGISTRY.get("norm", "short_of_memory")
+    passes: list[tuple[bool, int]] = norm.build.__globals__["Tight"].passes
     assert passes is not Tight.passes
     return passes
 
@@ -49,11 +50,9 @@ def sizes(*, training: bool = True) -> list[int]:
 
 def short(path: Path, *, batch: int = 4, model: dict[str, Any] | None = None, **options: Any) -> TrialFolder:
     """A trial whose norms say that memory is short; one norm in all, so that passes are easy to count."""
-    norm = {name: options.pop(name) for name in ("fits", "evaluates", "leaks", "counts", "short_at") if name in options}
+    norm = {name: options.pop(name) for name in NORM if name in options}
     made = {"depth": 1, "placement": "none", "norm": {"kind": "short_of_memory", **norm}} | (model or {})
-    options = {"steps": 6, "evaluations": 1} | options
-    options["training"] = {"batch": batch} | options.get("training", {})
-    return make_trial(path, model=made, **options)
+    return make_trial(path, model=made, training={"batch": batch}, **({"steps": 6, "evaluations": 1} | options))
 
 
 def numbers(folder: TrialFolder) -> tuple[dict[str, float], pd.DataFrame, pd.DataFrame]:
@@ -115,9 +114,8 @@ def test_a_batch_that_does_not_halve_evenly(tmp_path: Path) -> None:
 
 
 def test_evaluation_takes_fewer_sequences_at_once_too(tmp_path: Path) -> None:
-    whole, parts = (
-        short(tmp_path / name, evaluates=rows, steps=2, evaluations=2) for name, rows in (("a", 1000), ("b", 3))
-    )
+    twice: dict[str, Any] = {"steps": 2, "evaluations": 2}
+    whole, parts = (short(tmp_path / name, evaluates=rows, **twice) for name, rows in (("a", 1000), ("b", 3)))
     for folder in (whole, parts):
         _passes().clear()
         assert train(folder, 1, REGISTRY) == "complete"
