@@ -65,5 +65,6 @@ class Loss(Component):
     def measure(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Logits (N, V) in float32 and targets (N,) -> a scalar, in nats where it is a log-likelihood.
 
-        A target of ``IGNORED`` takes no part.
+        A target of ``IGNORED`` takes no part. Unless its traits say ``batch_dependent``, it is a mean over the targets
+        that do: a batch that is too large for the memory is cut, and its parts weigh by how many targets they have.
         """

@@ -167,8 +167,8 @@ class TrialModule(pl.LightningModule):
         had, self.micro_batch = self.micro_batch, self.micro_batch // 2
         self._micro_batches = []
         self._tap.drop()
-        self._optimizer.zero_grad(set_to_none=True)
-        free([self.device])
+        self.zero_grad(set_to_none=True)
+        free()
         log.warning(
             "out of memory at step %d with %d sequences at a time: the trial goes on with a micro-batch of %d; the "
             "batch of %d stays the same",
@@ -255,7 +255,7 @@ class TrialModule(pl.LightningModule):
             if len(batch.targets) == 1:
                 raise OutOfMemoryError(f"in the evaluation of one sequence: {first_line(error)}") from error
         self._evaluated_at_once = len(batch.targets) // 2
-        free([self.device])
+        free()
         log.warning(
             "out of memory in the evaluation of %d sequences at a time: it goes on with %d, which changes no metric",
             len(batch.targets),

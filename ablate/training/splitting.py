@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -52,11 +51,10 @@ def sees_the_batch(setup: Setup) -> str | None:
     return None if found is None else f"{named(found)} sees the whole batch in training"
 
 
-def free(devices: Sequence[torch.device]) -> None:
+def free() -> None:
     """Give back what nothing needs any more: cycles of an exception's frames first, and then the allocators' caches."""
     gc.collect()
-    for kind in {device.type for device in devices}:
-        if kind == "cuda":
-            torch.cuda.empty_cache()
-        elif kind == "mps":
-            torch.mps.empty_cache()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    if torch.backends.mps.is_available():
+        torch.mps.empty_cache()

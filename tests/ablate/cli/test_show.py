@@ -181,6 +181,9 @@ def test_how_a_trial_failed_or_diverged(show: Shown, tmp_path: Path) -> None:
                diverged={("placement=post", 1): "nonfinite"}, waiting=[("baseline", 1)])  # fmt: skip
     _, out, _ = show(tmp_path, "made", "placement=post", "--seed", "0")
     assert "end: failed (RuntimeError: out of luck), attempts: 2" in out.splitlines()
+    assert [line for line in out.splitlines() if line.startswith("attempt ")] == [
+        "attempt 1: failed: OSError: the first attempt's own error", "attempt 2: failed: RuntimeError: out of luck",
+    ]  # fmt: skip
     _, out, _ = show(tmp_path, "made", "placement=post", "--seed", "1")
     assert any(line.startswith("end: diverged (nonfinite at step ") for line in out.splitlines())
     told = json.loads(show(tmp_path, "made", "baseline", "--json")[1])

@@ -41,7 +41,7 @@ def test_2_a_baseline_that_is_a_cell_of_the_grid_runs_once(ablate: Command, tmp_
 
 
 TIGHT = """\
-import sys
+import signal
 from pathlib import Path
 from typing import Literal
 import torch
@@ -51,7 +51,8 @@ from ablate.slots import Norm
 
 class _Tight(nn.Module):
     def forward(self, x):
-        if "ablate.sweep.worker" in sys.modules and not Path({more!r}).exists():
+        in_a_worker = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # the plan can be made
+        if in_a_worker and not Path({more!r}).exists():
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
         return x * 0.9
 
