@@ -72,8 +72,8 @@ def event_lines(event: Event, ended: int, planned: int, metric: str, *, every: b
             lines = [f"{who}: its worker ended ({lost_by(event.cause)}); it goes on in a new attempt"]
         case BatchSplit():
             lines = [
-                f"{event.arm}, seed {event.seed}: memory is too short for its batch: it goes through in micro-batches of "
-                f"{event.micro_batch}, and the batch stays the same"
+                f"{event.arm}, seed {event.seed}: out of memory; its batch goes through in micro-batches of "
+                f"{event.micro_batch}, with the same gradient"
             ]
         case Tuned():
             lines = [f"{event.arm}: tuned to {_values(event)}"]

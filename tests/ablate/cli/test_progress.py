@@ -15,6 +15,7 @@ from ablate.cli.lines import shown
 from ablate.cli.progress import Progress
 from ablate.records.usage import Use
 from ablate.sweep.events import (
+    BatchSplit,
     Beat,
     Counts,
     Crowded,
@@ -47,6 +48,7 @@ STORY: list[Event] = [
     TrialStarted("t1", "kernel=[3, 5]", 0, 3, 0),
     TrialEnded("t1", "kernel=[3, 5]", 0, 3, 0, "diverged", None, "nonfinite at step 12", 3.0),
     TrialStarted("t2", "scale=off", 1, 1, 0),
+    BatchSplit("t2", "scale=off", 1, 8),
     TrialEnded("t2", "scale=off", 1, 1, 0, "failed", None, "RuntimeError: [bold]no", 3.0, FAILURE),
     Stopping("SIGINT"),
     SweepEnded(Outcome(COUNTS, (FAILURE,)), interrupted=True),
@@ -73,6 +75,7 @@ def test_a_pipe_gets_a_line_for_whatever_happens() -> None:
 00:00:00  kernel=[3, 5], seed 0: its worker ended (SIGKILL); it goes on in a new attempt
 00:00:00  [1/6] baseline, seed 0: val/loss 1.683 after 10 s
 00:00:00  [2/6] kernel=[3, 5], seed 0: diverged, nonfinite at step 12
+00:00:00  scale=off, seed 1: out of memory; its batch goes through in micro-batches of 8, with the same gradient
 00:00:00  [3/6] scale=off, seed 1: failed: RuntimeError: [bold]no
             | Traceback …
             | red

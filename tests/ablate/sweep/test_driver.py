@@ -17,6 +17,7 @@ from ablate.records.layout import StudyFolder, read_json
 from ablate.records.steps import noted_step
 from ablate.sweep.driver import sweep
 from ablate.sweep.events import (
+    BatchSplit,
     Beat,
     Counts,
     Event,
@@ -340,9 +341,8 @@ def test_a_lost_worker_is_the_cause_of_a_failure_and_no_want_of_memory(study: St
 
 
 def test_a_micro_batch_is_told(study: StudyFolder) -> None:
-    told = [event.micro_batch for event in Run(study, make_plan([{"micro_batch": 2}])).of(TrialProgress)]
-    assert told[0] is None
-    assert told[-1] == 2
+    run = Run(study, make_plan([{"micro_batch": 2}, {}]))
+    assert run.of(BatchSplit) == [BatchSplit("t000", "baseline", 0, 2)]
 
 
 def test_retry_takes_the_classes_that_exist(study: StudyFolder) -> None:

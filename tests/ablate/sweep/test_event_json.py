@@ -9,6 +9,7 @@ import pytest
 from ablate.records.usage import Use
 from ablate.sweep.event_json import as_json, kind, of_json
 from ablate.sweep.events import (
+    BatchSplit,
     Beat,
     Counts,
     Crowded,
@@ -38,6 +39,7 @@ EVENTS: list[Event] = [
     IndexBehind("locked", 3, given_up=True),
     TrialStarted("t1", "scale=off", 1, 2, 0, 1.5, 0.25),
     TrialProgress("t1", 0, 3, 10, 2.5, 100.0),
+    BatchSplit("t1", "scale=off", 1, 8),
     TrialEnded("t1", "scale=off", 1, 2, 0, "failed", None, "RuntimeError: no", 1.5, FAILURE),
     Paused("t3", "scale=off", 1, 0, 4, 2.5),
     Pruned("t3", "scale=off", 1, 4),
@@ -52,7 +54,8 @@ EVENTS: list[Event] = [
 def test_every_event_has_a_name_and_comes_back_as_it_was() -> None:
     assert {type(event) for event in EVENTS} == set(get_args(Event))
     assert [kind(type(event)) for event in EVENTS] == [
-        "sweep_started", "crowded", "reconciled", "index_behind", "trial_started", "trial_progress", "trial_ended",
+        "sweep_started", "crowded", "reconciled", "index_behind", "trial_started", "trial_progress", "batch_split",
+        "trial_ended",
         "paused", "pruned", "tuned", "worker_lost",
         "stopping", "beat", "sweep_ended",
     ]  # fmt: skip
