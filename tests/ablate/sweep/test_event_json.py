@@ -84,6 +84,7 @@ def test_values_are_plain() -> None:
             "log": "runs/x/log.txt",
             "log_tail": ["a", "b"],
             "end": "failed",
+            "cause": None,
         },
     }
     assert as_json(TrialProgress("t1", 0, 3, 10, float("nan"), float("inf"))) == {
