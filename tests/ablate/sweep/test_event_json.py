@@ -64,7 +64,7 @@ def test_every_event_has_a_name_and_comes_back_as_it_was() -> None:
 
 
 def test_values_are_plain() -> None:
-    assert as_json(EVENTS[6]) == {
+    assert as_json(EVENTS[7]) == {
         "event": "trial_ended",
         "trial": "t1",
         "arm": "scale=off",
