@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ablate.api import Experiment, load, network, plan, report, results, run
+    from ablate.api import Experiment, load, load_model, network, plan, report, results, run
 
-__all__ = ["Experiment", "load", "network", "plan", "report", "results", "run"]
+__all__ = ["Experiment", "load", "load_model", "network", "plan", "report", "results", "run"]
 
 
 def __getattr__(name: str) -> Any:

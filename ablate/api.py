@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from ablate.sweep.events import Event, Outcome
     from ablate.sweep.preview import Preview
 
-__all__ = ["Experiment", "dry_run", "find_study", "load", "network", "plan", "report", "results", "run", "sweep_plan"]
+__all__ = [
+    "Experiment", "dry_run", "find_study", "load", "load_model", "network", "plan", "report", "results", "run",
+    "sweep_plan",
+]  # fmt: skip
 
 RUNS = Path("runs")
 """Where studies lie unless something else is said: one folder an experiment, in the current folder."""
@@ -79,6 +82,22 @@ def network(what: Plan | Experiment | str | Path, arm: str = "baseline", *, seed
     from ablate.planning.network import network_of
 
     return network_of(what if isinstance(what, Plan) else plan(what), arm, seed)
+
+
+def load_model(what: str | Path, *, plugins: Iterable[str | Path] = ()) -> nn.Module:
+    """The trained network of an arm, on the CPU and in evaluation mode.
+
+    Args:
+        what: a folder that ``ablate export`` wrote, or a complete trial's folder in a study's ``trials``.
+        plugins: plugin files that the model's components come from; no other file's code is run.
+
+    Raises:
+        InputError: there is no trained model there (S411 to S414), a component is missing (S415), or its code is no
+            longer that which was trained (S416).
+    """
+    from ablate.training.exporting import load_model as load_trained
+
+    return load_trained(what, plugins=plugins)
 
 
 def _plan(experiment: Experiment, runs: str | Path, on_arm: Callable[[int, int], None]) -> Plan:

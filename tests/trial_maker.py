@@ -31,6 +31,8 @@ def make_trial(
     diverged: dict[str, Any] | None = None,
     probes: dict[str, Any] | None = None,
     evaluations: int = 3,
+    continues: str | None = None,
+    keep_checkpoints: bool = True,
 ) -> TrialFolder:
     folder = TrialFolder(path)
     path.mkdir(parents=True)
@@ -54,7 +56,9 @@ def make_trial(
                 "evaluations": evaluations,
                 "checkpoint_seconds": checkpoint_seconds,
                 "probes": probes or {"every": 20},
+                "keep_checkpoints": keep_checkpoints,
             },
+            **({"continues": continues} if continues else {}),
             "components": [],
             "data": {"hash": Text.model_validate(config["task"]).load(".").digest},
             "folder": ".",

@@ -197,6 +197,52 @@ def show(
     verb(study, name, runs, plugin or [], seed=seed, sets=sets or [], as_json=as_json)
 
 
+@app.command()
+def export(
+    study: Annotated[
+        Path,
+        typer.Argument(metavar="X|TRIAL", help="An experiment file, a study's folder, or a trial.", show_default=False),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="ARM|TRIAL", help="An arm's name, or the beginning of an identity.", show_default=False),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The arm's trial with this seed.", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder to write, which is made.", show_default=False)
+    ] = None,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
+) -> None:
+    """Write a trained arm to a folder.
+
+    With its weights and its resolved configuration; prints the two lines of Python that give the module back.
+    """
+    from ablate.cli.export import export_trial
+
+    export_trial(study, name, runs, seed=seed, out=out, as_json=as_json)
+
+
+@app.command()
+def gc(
+    study: Study,
+    runs: Runs = RUNS,
+    checkpoints: Annotated[
+        bool, typer.Option("--checkpoints", help="Also the last checkpoints of complete trials.")
+    ] = False,
+    orphans: Annotated[bool, typer.Option("--orphans", help="Also trials that the plan no longer has.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what nothing needs any more, or remove it.
+
+    Superseded checkpoints, half-written files, damaged records that were set aside: how many, and how many bytes.
+    """
+    from ablate.cli.gc import collect_garbage
+
+    collect_garbage(study, runs, checkpoints=checkpoints, orphans=orphans, yes=yes, as_json=as_json)
+
+
 @plugins.command("list")
 def plugins_list(
     plugin: Plugin = None,

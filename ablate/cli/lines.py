@@ -12,6 +12,7 @@ from ablate.sweep.events import (
     Crowded,
     Event,
     Failure,
+    Growing,
     IndexBehind,
     Outcome,
     Paused,
@@ -63,7 +64,7 @@ def event_lines(event: Event, ended: int, planned: int, metric: str, *, every: b
         case Reconciled():
             where = f"trial {event.trial}" if event.trial else "the study"
             lines = [f"put right: {where}: {event.difference}"]
-        case IndexBehind():
+        case IndexBehind() | Growing():
             lines = [event.text]
         case TrialEnded() if every or event.end != "complete":
             lines = _end(event, f"[{ended}/{planned}] {event.arm}, seed {event.seed}", metric)

@@ -22,6 +22,7 @@ from ablate.sweep.preview import Preview, Tally
 COLUMNS = {
     "results": "have a result",
     "resume": "from a checkpoint",
+    "grown": "from fewer steps",
     "anew": "anew",
     "failed": "wait for --retry failed",
     "oom": "wait for --retry oom",
@@ -137,7 +138,15 @@ def preview_experiment(
         )
     if as_json:
         arms = {id: {"name": name, **_tallied(tally)} for id, name, tally in seen.arms}
-        print_json({"study": str(seen.study.path), **_tallied(seen.total), "arms": arms, "refused": seen.refusal})
+        print_json(
+            {
+                "study": str(seen.study.path),
+                **_tallied(seen.total),
+                "growth": seen.growth,
+                "arms": arms,
+                "refused": seen.refusal,
+            }
+        )
     else:
         _print_preview(seen)
     if seen.refusal:
@@ -156,6 +165,8 @@ def _print_preview(seen: Preview) -> None:
         [title, *(str(getattr(tally, name) or "") for name in shown), str(tally.planned)] for title, tally in tallies
     ]
     print_table(columns, rows)
+    for growth in seen.growth:
+        console().print(growth)
     if seen.refusal:
         console().print(seen.refusal)
     else:

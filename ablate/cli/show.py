@@ -17,6 +17,8 @@ from ablate.records.steps import noted_step
 from ablate.registry import closest
 
 LOG_LINES = 20
+SHORTEST = 4
+"""Characters of an identity that stand for it."""
 BRACKETED = frozenset(",[]{}:#")
 """What text between brackets has only in quotes."""
 GAVE_UP = ("failed", "timed_out", "pruned")
@@ -33,7 +35,7 @@ def show(
     if name is None:
         _list(plan, as_json=as_json)
         return
-    arm, trial = _find(plan, name, seed)
+    arm, trial = find(plan, name, seed)
     told = _told(plan, study, arm, trial)
     if as_json:
         print_json(told)
@@ -88,14 +90,16 @@ def _is_of(plan: Mapping[str, Any], study: StudyFolder, file: Path) -> bool:
     return same and plan.get("folder") == str(file.parent.resolve())
 
 
-def _find(plan: Mapping[str, Any], name: str, seed: int | None) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+def find(plan: Mapping[str, Any], name: str, seed: int | None) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     """The arm that a name, an identity or the beginning of one means, and the trial if one is meant."""
     arms = {arm["id"]: arm for arm in plan["arms"]}
     for trial in plan["trials"]:
-        if len(name) >= 4 and trial["id"].startswith(name):
+        if len(name) >= SHORTEST and trial["id"].startswith(name):
             return arms[trial["arm"]], trial
     called = {called: arm for arm in plan["arms"] for called in (*arm.get("aliases", ()), arm["name"], arm["id"])}
-    found = called.get(name) or next((arm for id, arm in arms.items() if len(name) >= 4 and id.startswith(name)), None)
+    found = called.get(name) or next(
+        (arm for id, arm in arms.items() if len(name) >= SHORTEST and id.startswith(name)), None
+    )
     if found is None:
         cells = {cell["name"]: cell["why"] for cell in plan["excluded"]}
         if name in cells:
@@ -191,7 +195,8 @@ def _how(attempt: Mapping[str, Any]) -> str:
     said = str(attempt["end"]).replace("_", " ")
     said += f" ({CAUSES.get(attempt['cause'], attempt['cause'])})" if attempt["cause"] else ""
     said += f": {attempt['reason']}" if attempt["reason"] else ""
-    return said + (f"; its checkpoint is of step {attempt['step']}" if attempt["step"] is not None else "")
+    on_the_way = attempt["step"] is not None and attempt["end"] != "complete"  # whose checkpoint is of its last step
+    return said + (f"; its checkpoint is of step {attempt['step']}" if on_the_way else "")
 
 
 def _list(plan: Mapping[str, Any], *, as_json: bool) -> None:

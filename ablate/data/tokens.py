@@ -18,6 +18,7 @@ from ablate.data.caching import cached_array, cached_value, in_parts, stamp
 from ablate.data.cutting import Runs, blocks, documents, sections
 from ablate.data.reading import Piece, decoded
 from ablate.data.tokenizers import BytePairs, Characters, points, sizes_of_bytes, smallest
+from ablate.data.trained_tokenizer import TrainedTokenizer
 from ablate.errors import InputError, StaleError
 
 LARGE = 1 << 24
@@ -52,6 +53,7 @@ class Tokens:
     characters: int
     counts: npt.NDArray[np.int64]
     """How often each token stands in the runs for training."""
+    tokenizer: TrainedTokenizer
     mapped: Mapped | None = None
     """The file that ``values`` are, where they are one."""
 
@@ -136,7 +138,7 @@ class _Making:
             mark = [self.cut.separator, *(piece.size for piece in self.pieces)]
         mapped = None
         if self.tokenizer == "byte":
-            sizes = sizes_of_bytes()
+            sizes, tokenizer = sizes_of_bytes(), TrainedTokenizer("byte")
             (piece, *others) = self.pieces
             if self.small or others or piece.path is None:
                 values = self._stored(["byte"], np.uint8, lambda: (np.frombuffer(raw, np.uint8) for raw in self._raw()))
@@ -145,12 +147,12 @@ class _Making:
                 values = np.asarray(np.memmap(piece.path, np.uint8, mode="r", offset=piece.begins))
         elif self.tokenizer == "char":
             characters = Characters(np.array(self.codes))
-            sizes = characters.sizes
+            sizes, tokenizer = characters.sizes, TrainedTokenizer("char", "".join(map(chr, self.codes)))
             values = self._stored(["char"], smallest(len(sizes)), lambda: characters.encode(self._texts()))
         else:
             mark = ["bpe", self.cut.context if self.cut.separator is None else None, *mark]
             pairs, values, runs = self._pairs(runs, [*mark, self.vocabulary])
-            sizes = pairs.sizes
+            sizes, tokenizer = pairs.sizes, TrainedTokenizer("bpe", pairs.written)
             mark += [hashlib.sha256(pairs.written.encode()).hexdigest()]
         digest = hashlib.sha256(json.dumps([self.content, *mark]).encode()).hexdigest() if mark else self.content
         spread = [digest, self.tokenizer, self.cut.context if self.cut.separator is None else None]
@@ -161,7 +163,7 @@ class _Making:
         counts = np.array(counted() if self.small else cached_value(["counts", *spread], counted), np.int64)
         if self.stamps != self._stamps():
             raise changed(self.pieces)
-        return Tokens(values, runs, sizes, digest, self.bytes, self.characters, counts, mapped)
+        return Tokens(values, runs, sizes, digest, self.bytes, self.characters, counts, tokenizer, mapped)
 
     # --- what is found of the content ---
 

@@ -99,6 +99,8 @@ class Budget(Options):
     """How often in a row a trial may lose its worker without a new checkpoint."""
     checkpoint_seconds: float = Field(30.0, gt=0)
     """Seconds between two checkpoints of a trial."""
+    keep_checkpoints: bool = True
+    """Whether a complete trial keeps its last checkpoint, which `ablate export` and a longer `steps` need."""
     max_trials: int = Field(10_000, ge=1)
     """More trials than this are refused before any arm is made."""
     gpu_hours: float | None = Field(None, gt=0)

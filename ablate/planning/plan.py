@@ -74,7 +74,7 @@ def make_plan(experiment: Experiment, *, on_arm: Callable[[int, int], None] = la
     resolved = resolve(experiment, device, on_arm)
     arms = [arm.data for arm in resolved.arms]
     trials = [
-        {"id": digest({"arm": arm["id"], "seed": seed}), "arm": arm["id"], "seed": seed}
+        {"id": digest({"arm": arm["id"], "seed": seed}), "arm": arm["id"], "seed": seed, **_lineage(arm, seed)}
         for seed in experiment.seeds
         for arm in arms
     ]
@@ -111,6 +111,11 @@ def make_plan(experiment: Experiment, *, on_arm: Callable[[int, int], None] = la
     identity = {key: plan[key] for key in ("name", "baseline", "objective", "budget", "diverged", "trials", "tuning")}
     warnings = (*experiment.document.warnings, *experiment.grid.warnings, *resolved.warnings)
     return Plan(experiment, plan | {"hash": digest(identity)}, (*warnings, *warnings_of(experiment, plan)))
+
+
+def _lineage(arm: Mapping[str, Any], seed: int) -> dict[str, str]:
+    """What a trial shares with the same trial of other steps: nothing where it is tuned, which depends on the steps."""
+    return {"lineage": digest({"arm": arm["lineage"], "seed": seed})} if "lineage" in arm else {}
 
 
 def _check_loggers(experiment: Experiment) -> None:

@@ -173,14 +173,15 @@ class _Resolving:
         return {"tuning": {"params": params, "identity": self._identity(candidate, params)}} if params else {}
 
     def _identity(self, candidate: Candidate, without: Sequence[str] = ()) -> str:
-        return digest(
-            {
-                "setup": without_options(canonical(candidate.setup), without),
-                "data": candidate.data.digest,
-                "steps": candidate.steps,
-                "diverged": canonical(self._settings.diverged),
-            }
-        )
+        return digest({**self._course(candidate, without), "steps": candidate.steps})
+
+    def _course(self, candidate: Candidate, without: Sequence[str] = ()) -> dict[str, Any]:
+        """What makes an arm what it is, but for how long it is trained."""
+        return {
+            "setup": without_options(canonical(candidate.setup), without),
+            "data": candidate.data.digest,
+            "diverged": canonical(self._settings.diverged),
+        }
 
     def _entry(self, arm: Arm, candidate: Candidate, counted: Ledger) -> dict[str, Any]:
         """The arm in ``plan.json``."""
@@ -188,6 +189,7 @@ class _Resolving:
         return {
             "id": self._identity(candidate),
             **self._tuned(candidate),
+            **({} if self._settings.tune else {"lineage": digest(self._course(candidate))}),
             "name": arm.name,
             "aliases": list(arm.aliases),
             "levels": arm.levels,

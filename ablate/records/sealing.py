@@ -11,13 +11,14 @@ from typing import Any
 
 
 @contextlib.contextmanager
-def _synced(path: Path) -> Iterator[Path]:
+def _synced(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """A temporary file beside ``path`` that is on the disk when the block ends, and gone afterwards."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
+        if durable:
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -33,12 +34,16 @@ def sync_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; at the end it takes the place of ``path`` at once."""
-    with _synced(path) as temporary:
+def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
+    """Give a temporary path to write to; at the end it takes the place of ``path`` at once.
+
+    What need not be ``durable`` is there at once too, but a power cut soon afterwards may leave it empty.
+    """
+    with _synced(path, durable=durable) as temporary:
         yield temporary
     os.replace(temporary, path)
-    sync_folder(path.parent)
+    if durable:
+        sync_folder(path.parent)
 
 
 def dumps(value: Any) -> str:

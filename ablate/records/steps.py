@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 
 from ablate.records.layout import AttemptFolder, TrialFolder, read_json
-from ablate.records.sealing import write_json
+from ablate.records.sealing import dumps, replacing
 
 
-def note_step(attempt: AttemptFolder, step: int, seconds: float | None = None) -> None:
+def note_step(attempt: AttemptFolder, step: int, seconds: float | None = None, *, durable: bool = True) -> None:
     """Say how far the attempt's checkpoint has come; only once the checkpoint is on the disk.
 
     Args:
         attempt: whose checkpoint it is.
         step: the step that it has reached.
         seconds: how long the trial has trained up to there, over all attempts.
+        durable: whether to wait until it is on the disk.
     """
-    write_json(attempt.checkpoint_step, {"step": step} | ({} if seconds is None else {"seconds": seconds}))
+    told = {"step": step} | ({} if seconds is None else {"seconds": seconds})
+    with replacing(attempt.checkpoint_step, durable=durable) as temporary:
+        temporary.write_text(dumps(told), encoding="utf-8")
 
 
 def noted_step(attempt: AttemptFolder) -> int | None:

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class Data(Protocol):
-    """A task's data, read and checked, ready to give batches."""
+    """A task's data, read and checked, ready to give batches.
+
+    Where tokens stand for text, it may have a ``tokenizer`` with a method ``written()`` that gives all of it as JSON
+    values: it is kept with the trained model.
+    """
 
     interface: Interface
     digest: str

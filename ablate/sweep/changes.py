@@ -10,6 +10,7 @@ from ablate.analysis.prose import number
 from ablate.errors import RefusedError
 from ablate.records.layout import StudyFolder, TrialFolder, read_json
 from ablate.records.spelling import spelled
+from ablate.sweep.growing import Lineages
 from ablate.sweep.preparing import Configs
 
 ARMS = 10
@@ -33,6 +34,8 @@ class Orphan:
     """Trials with an attempt and no result."""
     why: tuple[str, ...]
     """What differs, in dotted paths, or what became of the arm."""
+    schedules: tuple[str, ...] = ()
+    """The schedules that keep its trials from going on to more steps, where that is all that differs."""
 
     def __str__(self) -> str:
         parts = [number(self.results, "result")] if self.results or not self.unfinished else []
@@ -42,39 +45,62 @@ class Orphan:
         return f"{self.arm} ({', '.join(parts)}): {why}"
 
 
-def planned_before(study: StudyFolder) -> dict[str, str | None]:
-    """The trials of the study's last plan with their arms' names, by identity; none if it was never run.
+@dataclass(frozen=True)
+class Before:
+    """What the study's last plan says of a trial; None where it cannot be told."""
+
+    arm: str | None = None
+    """The arm's name."""
+    lineage: str | None = None
+    steps: int | None = None
+
+
+def planned_before(study: StudyFolder) -> dict[str, Before]:
+    """The trials of the study's last plan, by identity; none if it was never run.
 
     Where the plan is lost or cannot be read, every trial that has a folder counts, so that nothing is left behind
     unsaid.
     """
     try:
         plan = read_json(study.plan)
-        names = {arm["id"]: str(arm["name"]) for arm in plan["arms"]}
-        return {trial["id"]: names[trial["arm"]] for trial in plan["trials"]}
+        arms = {arm["id"]: (str(arm["name"]), arm.get("steps", plan["budget"]["steps"])) for arm in plan["arms"]}
+        return {
+            trial["id"]: Before(arms[trial["arm"]][0], trial.get("lineage"), arms[trial["arm"]][1])
+            for trial in plan["trials"]
+        }
     except (OSError, ValueError, KeyError, TypeError):
-        return dict.fromkeys(folder.id for folder in study.trials())
+        return {folder.id: Before() for folder in study.trials()}
 
 
 def orphans(study: StudyFolder, plan: Mapping[str, Any]) -> list[Orphan]:
     """The arms whose results or attempts a plan leaves out, in the order of the study's last plan.
 
-    A trial is its identity: what keeps it, as another name for an arm or a factor, leaves nothing out.
+    A trial is its identity: what keeps it, as another name for an arm or a factor, leaves nothing out; nor do more
+    steps, where the trial of fewer is the beginning of the planned one.
     """
     planned = {trial["id"] for trial in plan["trials"]}
     tuning = {arm["tuning"]["identity"] for arm in plan["arms"] if arm.get("tuning") and "tuned" not in arm}
+    lineages = Lineages(plan)
     left: dict[str, list[TrialFolder]] = {}
-    for id, name in planned_before(study).items():
+    hindered: dict[str, list[str]] = {}
+    for id, before in planned_before(study).items():
         folder = study.trial(id)
-        if id not in planned and (folder.result.exists() or folder.attempts()):
-            if _config(folder).get("untuned") in tuning:
-                continue  # its arm is being tuned again, and may come to the same values
-            left.setdefault(name or str(_config(folder).get("arm_name") or id), []).append(folder)
+        if id in planned or not (folder.result.exists() or folder.attempts()):
+            continue
+        if _config(folder).get("untuned") in tuning:
+            continue  # its arm is being tuned again, and may come to the same values
+        if lineages.grows(before.lineage, before.steps):
+            continue
+        name = before.arm or str(_config(folder).get("arm_name") or id)
+        left.setdefault(name, []).append(folder)
+        if schedule := lineages.hindrance(before.lineage, before.steps):
+            hindered.setdefault(name, []).append(schedule)
     comparison = _Comparison(plan)
     found = []
     for name, folders in left.items():
         results = sum(folder.result.exists() for folder in folders)
-        found.append(Orphan(name, results, len(folders) - results, comparison(name, folders)))
+        schedules = tuple(dict.fromkeys(hindered.get(name, ())))
+        found.append(Orphan(name, results, len(folders) - results, comparison(name, folders), schedules))
     return found
 
 
@@ -98,6 +124,10 @@ def refusal_of(study: StudyFolder, left: list[Orphan]) -> str | None:
     lines += [f"  {arm}" for arm in left[:ARMS]]
     if len(left) > ARMS:
         lines.append(f"  and {number(len(left) - ARMS, 'more arm')}")
+    for schedule in dict.fromkeys(schedule for arm in left for schedule in arm.schedules):
+        lines.append(
+            f"  = note: `{schedule}` lets no trial go on to more steps: its rate depends on the number of steps"
+        )
     lines.append("  = help: `--extend` keeps the old results on disk and runs the new ones;")
     lines.append("          or give the experiment another `name`; or undo the change")
     return "\n".join(lines)

@@ -119,6 +119,13 @@ class IndexBehind:
 
 
 @dataclass(frozen=True)
+class Growing:
+    """There are more steps than there were: how many of the trials to run go on from how far."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class TrialStarted:
     """An attempt was handed to a worker."""
 
@@ -268,6 +275,7 @@ Event = (
     | Crowded
     | Reconciled
     | IndexBehind
+    | Growing
     | TrialStarted
     | TrialProgress
     | BatchSplit

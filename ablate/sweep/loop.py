@@ -29,6 +29,7 @@ from ablate.sweep.events import (
     Crowded,
     Event,
     Failure,
+    Growing,
     Interrupted,
     Outcome,
     Paused,
@@ -42,6 +43,7 @@ from ablate.sweep.events import (
     Tuned,
     WorkerLost,
 )
+from ablate.sweep.growing import Lineages, Shorter, has_checkpoint, told
 from ablate.sweep.index import Index, Label, Record
 from ablate.sweep.lifeline import lost_by
 from ablate.sweep.preparing import Configs, next_attempt, write_config, write_plan
@@ -114,6 +116,8 @@ class Loop:
         self._failures: dict[str, Failure] = {}
         self._losses: dict[str, int] = {}
         """Attempts lost in a row without a new checkpoint."""
+        self._growing: dict[str, Shorter] = {}
+        """What those to be started go on from that have no checkpoint of their own."""
         self._written: set[tuple[str, int | None]] = set()
         self._micro_batches: dict[str, int] = {}
         """Of the trials whose batch is split."""
@@ -135,6 +139,7 @@ class Loop:
         for trial in self._found.damaged:
             self._emit(Reconciled(trial, "its record was damaged; it was set aside, and the trial runs again"))
         self._open()
+        self._grow()
         metric = self._plan["objective"]["metric"]
         self._exhausted = self._budget.exhausted()
         to_run = 0 if self._exhausted else len(self._waiting) + self._agenda.total - len(self._opened)
@@ -189,6 +194,18 @@ class Loop:
             elif fate != "held":
                 attempt = self._study.trial(id).attempt(gave_up[id].attempt)
                 self._failures[id] = failure(label, attempt)
+
+    def _grow(self) -> None:
+        """Let the trials that wait go on from where the same trials of fewer steps ended, and say so."""
+        shorter = Lineages(self._plan).shorter(self._study, self._found.records)
+        self._configs.go_on_from({id: each.trial for id, each in shorter.items() if each.kept})
+        self._growing = {
+            label.trial: shorter[label.trial]
+            for label in self._waiting
+            if label.trial in shorter and not has_checkpoint(self._study.trial(label.trial))
+        }
+        for growth in told(self._growing):
+            self._emit(Growing(growth))
 
     def _prune(self, pruned: Pruned) -> None:
         """Give a tuning trial up at its rung: the end of its last attempt, which a larger budget may undo."""
@@ -361,6 +378,10 @@ class Loop:
 
     def _sealed(self, running: _Running, record: Record) -> None:
         self._ends[running.label.trial] = record["end"]
+        shorter = self._growing.get(running.label.trial)
+        if shorter and shorter.kept and not record.get("continued_from"):
+            why = f"the checkpoint of trial {shorter.trial} could not be used, so it was trained from the start"
+            self._emit(Reconciled(running.label.trial, why))
         value = record["metrics"].get(self._plan["objective"]["metric"])
         reason = "{rule} at step {step}".format(**record["reason"]) if record.get("reason") else None
         self._emit(running.ended(record["end"], value=value, reason=reason))

@@ -23,6 +23,11 @@ class Configs:
         self._plan = plan
         self._arms = {arm["id"]: arm for arm in plan["arms"]}
         self._trials = {trial["id"]: trial for trial in plan["trials"]}
+        self._shorter: dict[str, str] = {}
+
+    def go_on_from(self, shorter: Mapping[str, str]) -> None:
+        """Let trials go on from where others of fewer steps ended: those by these."""
+        self._shorter.update(shorter)
 
     def labels(self) -> Iterator[Label]:
         """What each planned trial is called, in the plan's order."""
@@ -75,8 +80,11 @@ class Configs:
                 **({"pause_at": pause_at} if pause_at is not None else {}),
                 **({"trial_timeout": timeout} if (timeout := plan["budget"].get("trial_timeout")) else {}),
                 **({"loggers": plan["loggers"]} if plan.get("loggers") else {}),
+                **({} if plan["budget"].get("keep_checkpoints", True) else {"keep_checkpoints": False}),
             },
             **({"untuned": arm["tuning"]["identity"], "tuned": trial.get("tuned", {})} if arm.get("tuning") else {}),
+            **({"lineage": lineage} if (lineage := trial.get("lineage")) is not None else {}),
+            **({"continues": self._shorter[id]} if id in self._shorter else {}),
             "components": arm.get("components", plan["components"]),
             "data": arm.get("data", plan["data"]),
             "folder": plan.get("folder", "."),

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from ablate.records.layout import StudyFolder, TrialFolder
+from ablate.records.layout import StudyFolder
 from ablate.records.usage import uses
 from ablate.sweep.agenda import Agenda
 from ablate.sweep.changes import orphans, planned_before, refusal_of
 from ablate.sweep.choosing import Only, Seeds, choose, retried
+from ablate.sweep.growing import Lineages, has_checkpoint, told
 from ablate.sweep.lock import refusal
 from ablate.sweep.survey import survey
 
@@ -23,6 +24,8 @@ class Tally:
     """Have a sealed result, and are left alone."""
     resume: int = 0
     """Would go on from a checkpoint."""
+    grown: int = 0
+    """Would go on from where the same trial of fewer steps ended."""
     anew: int = 0
     """Would run from the first step."""
     failed: int = 0
@@ -48,7 +51,7 @@ class Tally:
     @property
     def to_run(self) -> int:
         """How many the call would start."""
-        return self.resume + self.anew
+        return self.resume + self.grown + self.anew
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
@@ -63,6 +66,8 @@ class Preview:
     """Identity, name and trials of each arm, in the plan's order."""
     refusal: str | None
     """Why the call would be refused, as it would say it; None if it would not."""
+    growth: tuple[str, ...] = ()
+    """How many trials would go on from how far, where there are more steps than there were."""
 
     @property
     def total(self) -> Tally:
@@ -94,18 +99,21 @@ def preview(
     later = agenda.later
     tallies = {arm["id"]: Tally(later=later.get(arm["id"], 0)) for arm in plan["arms"]}
     trials = {run.trial["id"]: run.trial for run in runs}
+    shorter = Lineages(plan).shorter(study, found.records)
+    growing = {}
     for id, fate in found.fates(trials.values(), chosen, retry, limit):
-        kind = _kind(study.trial(id)) if fate == "run" else "results" if fate == "sealed" else fate
+        kind = "results" if fate == "sealed" else fate
+        if fate == "run":
+            kind = "resume" if has_checkpoint(study.trial(id)) else "anew"
+            if kind == "anew" and id in shorter:
+                growing[id] = shorter[id]
+                kind = "grown" if shorter[id].kept else "anew"
         tallies[trials[id]["arm"]] += Tally(**{kind: 1}, new=0 if id in before else 1)
     arm_of = {trial["id"]: trial["arm"] for trial in (plan.get("tuning") or {}).get("runs", ())}
     for id in agenda.given_up:
         tallies[arm_of[id]] += Tally(pruned=1)
     arms = tuple((arm["id"], arm["name"], tallies[arm["id"]]) for arm in plan["arms"])
     refused = refusal(study) or (None if extend else refusal_of(study, orphans(study, plan)))
-    seen = Preview(study, arms, refused)
+    seen = Preview(study, arms, refused, tuple(told(growing)))
     used_up = next((use for use in uses(study, plan["budget"]) if use.reached), None)
     return replace(seen, refusal=f"refused: {used_up}") if used_up and not refused and seen.total.to_run else seen
-
-
-def _kind(folder: TrialFolder) -> str:
-    return "resume" if any(attempt.checkpoint.exists() for attempt in folder.attempts()) else "anew"

@@ -37,6 +37,14 @@ class History:
     """Time spent in training, over all attempts."""
     evaluating: float = 0.0
     """Seconds of them that were spent on the evaluation set."""
+    continued_from: Mapping[str, Any] | None = None
+    """The trial of fewer steps that the first attempt went on from: its ``trial``, its ``steps`` and its ``seconds`` of
+    training, which are among those above."""
+
+    @property
+    def own_seconds(self) -> float:
+        """Time spent in training without that of the trial that this one goes on from."""
+        return self.seconds - (self.continued_from["seconds"] if self.continued_from else 0.0)
 
     def state(self) -> dict[str, Any]:
         """Plain values, which a checkpoint can hold."""
@@ -48,6 +56,7 @@ class History:
             "readings": [[step, list(reading), value] for step, reading, value in self.readings],
             "seconds": self.seconds,
             "evaluating": self.evaluating,
+            "continued_from": None if self.continued_from is None else dict(self.continued_from),
         }
 
     @classmethod
@@ -61,6 +70,7 @@ class History:
             readings=[(step, Reading(*reading), value) for step, reading, value in state["readings"]],
             seconds=state["seconds"],
             evaluating=state["evaluating"],
+            continued_from=state.get("continued_from"),
         )
 
     def cut(self, step: int) -> None:

@@ -36,6 +36,10 @@ class Job:
     """Steps at which a tuning trial is evaluated to be judged among its batch."""
     pause_at: int | None = None
     """The one of them at which this attempt ends."""
+    keep_checkpoints: bool = True
+    """Whether the last checkpoint stays once the trial is complete."""
+    continues: str | None = None
+    """The trial of fewer steps that this one may go on from, which lies beside it; else None."""
 
     @classmethod
     def read(cls, folder: TrialFolder, registry: Registry) -> Job:
@@ -56,6 +60,8 @@ class Job:
             trial_timeout=observe.get("trial_timeout"),
             rungs=observe.get("rungs", ()),
             pause_at=observe.get("pause_at"),
+            keep_checkpoints=observe.get("keep_checkpoints", True),
+            continues=raw.get("continues"),
         )
 
     @property

@@ -81,7 +81,8 @@ class TrialModule(pl.LightningModule):
         self._probed = probed_steps(probe_every, steps) if probes else frozenset()
         self._pending: list[Tensor] = []
         self._resumed_optimizer: dict[str, Any] | None = None
-        self._started = 0.0
+        self._started: float | None = None
+        """When the clock would have begun had all training been in one piece; None while it stands still."""
         self._on_sigterm = signal.getsignal(signal.SIGTERM)
 
     # --- one step ---
@@ -295,16 +296,13 @@ class TrialModule(pl.LightningModule):
 
     def on_train_end(self) -> None:
         """Stop the clock."""
-        self.stop_clock()
-
-    def stop_clock(self) -> None:
-        """Note how long training has taken until now."""
         self.history.seconds = self.seconds
+        self._started = None
 
     @property
     def seconds(self) -> float:
         """How long training has taken until now, over all attempts."""
-        return time.perf_counter() - self._started
+        return self.history.seconds if self._started is None else time.perf_counter() - self._started
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on after the step that was just done.
@@ -312,7 +310,7 @@ class TrialModule(pl.LightningModule):
         The schedule and every random stream are functions of the step, so the step stands for them.
         """
         self.flush()
-        self.stop_clock()
+        self.history.seconds = self.seconds
         return {
             "done": self.done,
             "network": self.network.state_dict(),

@@ -7,6 +7,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -88,7 +89,8 @@ def train(
     torch.set_num_threads(job.setup.training.threads)
     data = job.load()
     module = _module(job, data, registry)
-    if checkpoint := checkpoints.newest(folder):
+    checkpoint = _reached(folder, job)
+    if checkpoint:
         module.restore(checkpoint)
     if module.divergence is None and module.done == job.pause_at:  # it was stopped as it came to the rung
         return _pause(module, place, job)
@@ -99,7 +101,11 @@ def train(
             _fit_into_memory(module, job, data, device, folder)
         if watch.left:
             return watch.left
+        checkpoint = module.state()
     record = _record(job, module, data)
+    kept = checkpoint if record["end"] == "complete" and job.keep_checkpoints else None
+    if kept:  # before the result is sealed: afterwards nobody would come back to write it
+        checkpoints.save(place, {**kept, **_beside(data)}, last=True)
     series = _write_series(place, module)
     record |= {
         "attempt": attempt,
@@ -109,8 +115,23 @@ def train(
         "device": device,
         "peak_memory": memory.read(),
     }
-    seal(folder.result, record)
+    if seal(folder.result, record):
+        checkpoints.discard(folder, but=place if kept else None)
     return str(record["end"])
+
+
+def _reached(folder: TrialFolder, job: Job) -> dict[str, Any] | None:
+    """The newest checkpoint, or the last one of the trial of fewer steps that this one goes on from."""
+    checkpoint = checkpoints.newest(folder)
+    if checkpoint is None and job.continues is not None:
+        checkpoint = checkpoints.newest_of_fewer_steps(folder, job.continues, job.steps)
+    return checkpoint
+
+
+def _beside(data: Data) -> dict[str, Any]:
+    """What a trained network cannot be used without, so that nobody needs the data for it."""
+    tokenizer = getattr(data, "tokenizer", None)
+    return {"interface": asdict(data.interface)} | ({} if tokenizer is None else {"tokenizer": tokenizer.written()})
 
 
 class _Watch:
@@ -213,7 +234,7 @@ def _fit_into_memory(module: TrialModule, job: Job, data: Data, device: str, fol
                 raise
             module.check_it_can_shrink(error)
         module.shrink()  # not above: there the error's traceback still holds what filled the memory
-        module.restore(checkpoints.newest(folder) or beginning(_network(job, data)))
+        module.restore(_reached(folder, job) or beginning(_network(job, data)))
 
 
 def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
@@ -298,6 +319,8 @@ def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
         "precision": job.setup.training.precision,
         "threads": job.setup.training.threads,
         "versions": versions(),
+        **({"lineage": job.raw["lineage"]} if "lineage" in job.raw else {}),
+        **({"continued_from": dict(history.continued_from)} if history.continued_from else {}),
     }
 
 

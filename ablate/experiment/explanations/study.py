@@ -89,4 +89,98 @@ Right:
     pip install 'ablate-arch[postgresql]'
     ablate run experiments/quickstart.yaml --storage 'postgresql+psycopg://ada:${PASSWORD}@localhost/studies'
 """,
+    "S411": """There is no trained model here.
+
+A model is loaded from a folder that `ablate export` wrote, or from the folder of a complete trial, which lies in its
+study under `trials`. A tokenizer is in an exported folder alone, and only where the task is `text`.
+
+Wrong:
+
+    ablate.load_model("runs/quickstart")
+
+Right:
+
+    ablate.load_model("runs/quickstart/trials/0123456789abcdef")
+""",
+    "S412": """The trial has no trained model.
+
+A trial is trained once it is complete. One that has diverged has no weights worth keeping, one that failed or timed out
+has none of its last step, and one that has not ended will have them later.
+
+Wrong:
+
+    ablate export experiments/quickstart.yaml placement=post --seed 0        (when that trial has failed)
+
+Right:
+
+    ablate run experiments/quickstart.yaml --retry failed
+    ablate export experiments/quickstart.yaml placement=post --seed 0
+""",
+    "S413": """The trial no longer has its last checkpoint.
+
+A complete trial keeps the weights of its last step, unless the experiment says `keep_checkpoints: false` or
+`ablate gc --checkpoints` has removed them. Its result is as good without them; its model can be had by training it
+again.
+
+Wrong:
+
+    budget: {steps: 550, keep_checkpoints: false}
+
+Right:
+
+    budget: {steps: 550}
+""",
+    "S414": """A file of a trained model cannot be read.
+
+It was cut short, or written to by something else. Weights that are half there are none: restore the file from a copy,
+or train the model again.
+
+Wrong:
+
+    head -c 1000 model/weights.pt > copy/weights.pt
+
+Right:
+
+    cp -r model copy
+""",
+    "S415": """A component that the model is made of is not there.
+
+A model is built by the code of its components, and that code is not part of what was exported: to load a folder runs
+nothing that came with it. What is installed is found by itself; a plugin's file is brought in where you name it.
+
+Wrong:
+
+    ablate.load_model("model")
+
+Right:
+
+    ablate.load_model("model", plugins=["my_norm.py"])
+""",
+    "S416": """The weights do not fit the model that its components now build.
+
+The code of a component has changed since the model was trained, or the plugin that was named is another one of the same
+name. Weights are put into the model that they were trained in, and into no other.
+
+Wrong:
+
+    ablate.load_model("model", plugins=["my_norm.py"])        (after my_norm.py was given a further parameter)
+
+Right:
+
+    ablate.load_model("model", plugins=["as_it_was/my_norm.py"])
+""",
+    "S417": """The folder to export to is there already.
+
+An export is written to a folder of its own, so that nothing is overwritten and no two models are mixed.
+
+Wrong:
+
+    ablate export runs/quickstart 0123 --out model
+    ablate export runs/quickstart 4567 --out model
+
+Right:
+
+    ablate export runs/quickstart 0123 --out model
+    ablate export runs/quickstart 4567 --out other
+""",
 }

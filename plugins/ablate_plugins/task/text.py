@@ -39,6 +39,7 @@ class _TextData:
         self.tokens = tokens
         self.interface = Interface(max(train, judge), len(tokens.sizes), trained=train)
         self.digest = tokens.digest
+        self.tokenizer = tokens.tokenizer
         self._padded = options.documents is not None
         runs, held_out = tokens.runs, tokens.runs.held_out
         self._train = Windows(runs, ~held_out, train, step=train if self._padded else 1, partial=self._padded)

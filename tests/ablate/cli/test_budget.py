@@ -47,7 +47,8 @@ def test_a_trial_that_times_out_is_told_and_goes_on_with_more_time(ablate: Comma
     assert shown.returncode == 1, "the other one is still missing"
     study = StudyFolder(tmp_path / "runs/small")
     (folder,) = [trial for trial in study.trials() if trial.result.exists()]
-    assert noted_step(folder.attempt(1)) == 1
+    assert "at step 1 of 6" in read_json(folder.attempt(1).end)["error"]
+    assert [noted_step(attempt) for attempt in folder.attempts()] == [None, 6]  # what is sealed keeps its last one
     record = read_json(folder.result)
     assert (record["attempt"], record["steps"], record["end"]) == (2, 6, "complete")
     told = json.loads(ablate("status", "small.yaml", "--json").stdout)

@@ -13,6 +13,7 @@ import pytest
 
 import ablate as api
 from ablate.records.layout import StudyFolder
+from ablate.sweep.events import Event, TrialStarted
 from tests.ablate.cli.conftest import Command
 from tests.ablate.experiment.maker import write
 from tests.ablate.planning.test_matching import BY_RATIO, experiment
@@ -110,6 +111,24 @@ def test_5_a_grid_that_grows_keeps_its_trials(ablate: Command, tmp_path: Path) -
     third = trials(level, ratio)
     assert (len(first), len(second), len(third)) == (12, 18, 36)
     assert first < second < third
+
+
+def test_5_a_finished_grid_that_grows_runs_new_cells_alone(tmp_path: Path) -> None:
+    short = (("seeds: 6", "seeds: 1"), ("steps: 20", "steps: 2"))
+
+    def started(*changes: tuple[str, str]) -> set[str]:
+        events: list[Event] = []
+        api.run(write(tmp_path, FULL, (SWITCH, ""), *short, *changes), runs=tmp_path / "runs", on_event=events.append)
+        return {event.arm for event in events if isinstance(event, TrialStarted)}
+
+    level = (LEVELS, LEVELS.replace("post", "post, sandwich"))
+    ratio = ("seeds: 1", "  ratio: {path: model.feed_forward.ratio, levels: [2, 4]}\nseeds: 1")
+    assert started() == {"baseline", "placement=post"}
+    assert started(level) == {"placement=sandwich"}
+    assert started(level, ratio) == {
+        "placement=pre, ratio=2", "placement=post, ratio=2", "placement=sandwich, ratio=2",
+    }  # fmt: skip
+    assert started(level, ratio) == set()
 
 
 def test_6_thirty_factors_are_refused_at_once_with_their_number(tmp_path: Path) -> None:

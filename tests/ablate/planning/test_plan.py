@@ -229,3 +229,18 @@ def test_what_a_plan_writes_is_what_a_worker_reads(tmp_path: Path, change: tuple
     for arm in made.arms:
         read = Setup.model_validate(json.loads(json.dumps(arm["config"])), context={"registry": experiment.registry})
         assert read.model_dump(mode="json") == arm["config"]
+
+
+def test_trials_of_other_steps_share_a_lineage_and_trials_of_anything_else_do_not(tmp_path: Path) -> None:
+    def lineages(*changes: tuple[str, str]) -> list[str]:
+        return [trial["lineage"] for trial in plan(write(tmp_path, *changes)).trials]
+
+    first = lineages()
+    assert len(set(first)) == len(first)
+    assert lineages(("steps: 20", "steps: 40, evaluations: 4"), ("name: small", "name: large")) == first
+    for change in (
+        ("lr: 1e-2", "lr: 1e-3"),
+        ("context: 16", "context: 15"),
+        ("budget:", "diverged: {patience: 5}\nbudget:"),
+    ):
+        assert not set(lineages(change)) & set(first)

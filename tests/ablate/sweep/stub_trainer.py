@@ -74,6 +74,8 @@ def train(
                 seal(folder.attempt(attempt).end, {"end": "timed_out", "error": f"at step {step}", "at": now()})
             return "timed_out"
     diverged = does.get("diverges", False)
+    if not diverged and does.get("keeps"):
+        _write_checkpoint(folder, attempt, step, state, costs)
     record = {key: config[key] for key in ("trial", "arm", "arm_name", "levels", "seed", "components")}
     record |= {
         "schema": 1,
@@ -84,6 +86,7 @@ def train(
         "seconds": steps * costs,
         "metrics": {"val/loss": None if diverged else state / MODULUS},
         "sealed": now(),
+        "lineage": config.get("lineage"),
     }
     if "lr" in does:
         rungs = [[rung, _bowl(does, config["seed"], rung)] for rung in observe.get("rungs", ())]
@@ -92,8 +95,16 @@ def train(
             "rungs": rungs,
             "tuned": config["tuned"],
         }
+    record |= _began(config, attempt, first, costs)
     seal(folder.result, record)
     return str(record["end"])
+
+
+def _began(config: dict[str, Any], attempt: int, first: int, costs: float) -> dict[str, Any]:
+    """That the trial went on from one of fewer steps, if it did."""
+    if not first or "continues" not in config or attempt > 1:
+        return {}
+    return {"continued_from": {"trial": config["continues"], "steps": first, "seconds": first * costs}}
 
 
 def _bowl(does: dict[str, Any], seed: int, step: int) -> float:
@@ -134,6 +145,11 @@ def _resumed(folder: TrialFolder, attempt: int) -> tuple[int, int] | None:
         if earlier.number < attempt and earlier.checkpoint.exists():
             step, state = json.loads(earlier.checkpoint.read_text())
             return step, state
+    if continues := read_json(folder.config).get("continues"):
+        for earlier in TrialFolder(folder.path.with_name(continues)).attempts():
+            if earlier.checkpoint.exists() and (text := earlier.checkpoint.read_text()):
+                step, state = json.loads(text)
+                return step, state
     return None
 
 

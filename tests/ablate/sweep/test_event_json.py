@@ -15,6 +15,7 @@ from ablate.sweep.events import (
     Crowded,
     Event,
     Failure,
+    Growing,
     IndexBehind,
     Outcome,
     Paused,
@@ -37,6 +38,7 @@ EVENTS: list[Event] = [
     Crowded(1, "for lack of memory: one may take 2.1 GB, and 0.9 GB are free; there are 2 cores"),
     Reconciled(None, "was new"),
     IndexBehind("locked", 3, given_up=True),
+    Growing("4 trials go on from step 10, where the same trial of fewer steps ended"),
     TrialStarted("t1", "scale=off", 1, 2, 0, 1.5, 0.25),
     TrialProgress("t1", 0, 3, 10, 2.5, 100.0),
     BatchSplit("t1", "scale=off", 1, 8),
@@ -54,8 +56,8 @@ EVENTS: list[Event] = [
 def test_every_event_has_a_name_and_comes_back_as_it_was() -> None:
     assert {type(event) for event in EVENTS} == set(get_args(Event))
     assert [kind(type(event)) for event in EVENTS] == [
-        "sweep_started", "crowded", "reconciled", "index_behind", "trial_started", "trial_progress", "batch_split",
-        "trial_ended",
+        "sweep_started", "crowded", "reconciled", "index_behind", "growing", "trial_started", "trial_progress",
+        "batch_split", "trial_ended",
         "paused", "pruned", "tuned", "worker_lost",
         "stopping", "beat", "sweep_ended",
     ]  # fmt: skip
@@ -64,7 +66,7 @@ def test_every_event_has_a_name_and_comes_back_as_it_was() -> None:
 
 
 def test_values_are_plain() -> None:
-    assert as_json(EVENTS[7]) == {
+    assert as_json(EVENTS[8]) == {
         "event": "trial_ended",
         "trial": "t1",
         "arm": "scale=off",
