@@ -28,6 +28,7 @@ slow: install
 
 bench: install
 	$(BIN)/python -m tests.benchmarks.overhead
+	$(BIN)/python -m tests.benchmarks.many
 
 lint: install
 	$(BIN)/ruff check .

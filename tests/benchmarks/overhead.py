@@ -1,149 +1,145 @@
-"""What the engine costs: ``ablate run`` against a loop written by hand, side by side in one run.
+"""What the engine costs: ``ablate run`` against other ways to train the same trials, side by side in one run.
 
-Run as ``make bench`` (or ``python -m tests.benchmarks.overhead ROUNDS``). Both train the same 24 trials of 300 steps to
-the same numbers on the same cores: the loop in plain processes with the trials packed perfectly, the other with all
-default probes on and its storage. Printed are the medians of several rounds, taken in turn, and where the difference
-goes.
+Run as ``make bench`` (or ``python -m tests.benchmarks.overhead --rounds 3 --steps 300``). All ways train the same 24
+trials to the same numbers on the same cores: a loop written by hand and bare Lightning in plain processes with the
+trials packed perfectly, ``ablate run`` with all default probes on and its storage, Ray Tune, and Hydra's joblib
+launcher, each as a user would start it and with its own start-up. Printed are the medians of several rounds, taken in
+turn, and where the engine's time goes.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
-import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-EXPERIMENT = """\
-schema: 1
-name: overhead
-task: {kind: text, source: python-docs, context: 64}
-model: {kind: decoder, width: 64, depth: 2}
-training:
-  optimizer: {kind: adamw, lr: 1e-2}
-  schedule: {kind: cosine, warmup: 0.1}
-  batch: 8
-factors:
-  placement: {path: model.placement, levels: [pre, post, res_post, sandwich]}
-seeds: 6
-objective: {metric: val/loss, smallest_effect: 0.02}
-budget: {steps: 300}
-"""
+from tests.benchmarks.ways import ablate_run, bare_lightning, by_hand, hydra_joblib, ray_tune
+from tests.benchmarks.ways.trials import Measured, cores
 
-BY_HAND = """
-import json, sys, time
-began = time.perf_counter()
-import torch
-from torch import nn
-from torch.nn.functional import cross_entropy
-from ablate.model.keys import generator
-from ablate.model.parameters import build, named_parameters, root_site
-from ablate.registry import Registry
-from ablate_plugins.initializer import LecunNormal
-from ablate_plugins.model import Decoder
-from ablate_plugins.optimizer import AdamW
-from ablate_plugins.schedule import CosineSchedule
-from ablate_plugins.task import Text
+EQUAL = 1e-5
+"""Final losses that differ by more are other work, and their times are not compared."""
+GOAL = 1.08
 
-torch.set_num_threads(1)
-imported = time.perf_counter()
-task = Text(source="python-docs", context=64)
-registry = Registry.installed()
-results = {}
-for placement, seed in json.loads(sys.argv[1]):
-    data = task.load(".")
-    model = Decoder.model_validate({"width": 64, "depth": 2, "placement": placement}, context={"registry": registry})
-    network = build(model, root_site(data.interface), stream=(seed,), initializer=LecunNormal())
-    named = list(named_parameters(network))
-    values = [value for _, value in named]
-    optimizer, schedule = AdamW(lr=1e-2).build(named), CosineSchedule(warmup=0.1)
-    evaluation = data.evaluation(32)
-    for step in range(300):
-        (inputs,), targets = data.batch(8, generator(seed, "data", step))
-        for group in optimizer.param_groups:
-            group["lr"] = 1e-2 * schedule.factor(step, 300)
-        optimizer.zero_grad()
-        cross_entropy(network(inputs).flatten(0, 1), targets.flatten()).backward()
-        nn.utils.clip_grad_norm_(values, 1.0)
-        optimizer.step()
-        if (step + 1) % 30 == 0:
-            with torch.no_grad():
-                parts = [(network(x).flatten(0, 1), y.flatten()) for (x,), y in evaluation]
-                total = sum(float(cross_entropy(logits, y, reduction="sum")) for logits, y in parts)
-                results[f"{placement}/{seed}"] = total / sum(y.numel() for _, y in parts)
-print(json.dumps({"results": results, "import": imported - began, "train": time.perf_counter() - imported}))
-"""
-
-PLACEMENTS = ("pre", "post", "res_post", "sandwich")
-ROUNDS = 3
+HAND, LIGHTNING, ABLATE, BARE = "by hand", "bare Lightning", "ablate run", "ablate run, no probes"
+RAY, HYDRA = "Ray Tune", "Hydra, joblib"
 
 
-def by_hand(cores: int) -> tuple[float, dict[str, float], dict[str, float]]:
-    """Seconds, final losses, and the split, of the loop written by hand."""
-    trials = [(placement, seed) for seed in range(6) for placement in PLACEMENTS]
-    began = time.perf_counter()
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", BY_HAND, json.dumps(trials[core::cores])], stdout=subprocess.PIPE, text=True
-        )
-        for core in range(cores)
+def ways(folder: Path, steps: int, cores: int) -> dict[str, Callable[[], Measured] | str]:
+    """What measures each way, or why it cannot be measured."""
+    return {
+        HAND: lambda: by_hand.measure(steps, cores),
+        LIGHTNING: lambda: bare_lightning.measure(steps, cores),
+        ABLATE: lambda: ablate_run.measure(folder / "x", steps, cores),
+        BARE: lambda: ablate_run.measure(folder / "x", steps, cores, ablate_run.WITHOUT_PROBES),
+        RAY: ray_tune.LACKING or (lambda: ray_tune.measure(steps, cores)),
+        HYDRA: hydra_joblib.LACKING or (lambda: hydra_joblib.measure(steps, cores)),
+    }
+
+
+def check_equal(way: str, found: Mapping[str, float], expected: Mapping[str, float]) -> None:
+    """See that a way has trained the same trials to the same numbers.
+
+    Raises:
+        RuntimeError: it has not, so that its time says nothing.
+    """
+    if found.keys() != expected.keys():
+        raise RuntimeError(f"{way}: other trials than {HAND}")
+    if wrong := [trial for trial in expected if not abs(found[trial] - expected[trial]) <= EQUAL]:
+        trial = wrong[0]
+        raise RuntimeError(f"{way}: {trial} came to {found[trial]}, and to {expected[trial]} {HAND}")
+
+
+def ratios_to_hand(told: Mapping[str, list[Measured]]) -> list[str]:
+    """One line a way: its time, and the ratio to the loop by hand in the same round."""
+    lines = []
+    for way, rounds in told.items():
+        ratios = sorted(each.seconds / hand.seconds for each, hand in zip(rounds, told[HAND], strict=True))
+        spread = f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
+        median = statistics.median(each.seconds for each in rounds)
+        start = f", {_part(rounds, 'start'):.1f} s of it its start-up" if "start" in rounds[0].parts else ""
+        lines.append(f"{way:22} {median:7.1f} s   ratio {spread}{start}")
+    return lines
+
+
+def where_it_goes(told: Mapping[str, list[Measured]]) -> list[tuple[str, float]]:
+    """What makes ``ablate run`` longer than the loop by hand, in seconds of the run; the sum is the difference."""
+    hand_start, hand_steps = _part(told[HAND], "import"), _part(told[HAND], "train")
+    hand_idle = _seconds(told[HAND]) - hand_start - hand_steps
+    steps, bare = _part(told[ABLATE], "steps"), _part(told[BARE], "steps")
+    lightning = _part(told[LIGHTNING], "train") - hand_steps
+    return [
+        ("start-up (imports, plan, first worker)", _part(told[ABLATE], "start") - hand_start),
+        ("Lightning, bare", lightning),
+        ("steps of the engine beside Lightning's", bare - hand_steps - lightning),
+        ("probes", steps - bare),
+        ("around the steps: data, model, record", _part(told[ABLATE], "around")),
+        ("idle: between trials, and the last one alone", _part(told[ABLATE], "idle") - hand_idle),
+        ("after the last trial", _part(told[ABLATE], "end")),
     ]
-    said = [json.loads(worker.communicate()[0]) for worker in workers]
-    seconds = time.perf_counter() - began
-    losses = {name: loss for each in said for name, loss in each["results"].items()}
-    split = {key: statistics.mean(each[key] for each in said) for key in ("import", "train")}
-    return seconds, losses, split
 
 
-def by_ablate(folder: Path, probes: str = "") -> tuple[float, dict[str, float], dict[str, float]]:
-    """The same of ``ablate run``."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    (folder / "overhead.yaml").write_text(EXPERIMENT + probes)
-    command = [str(Path(sys.executable).with_name("ablate")), "run", "overhead.yaml"]
-    began = time.perf_counter()
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    seconds = time.perf_counter() - began
-    records = [json.loads(path.read_text()) for path in folder.glob("runs/overhead/trials/*/result.json")]
-    losses = {f"{record['levels']['placement']}/{record['seed']}": record["metrics"]["val/loss"] for record in records}
-    return seconds, losses, {"train": sum(record["seconds"] for record in records)}
+def what_would_bring(goal: float, told: Mapping[str, list[Measured]], parts: list[tuple[str, float]]) -> str:
+    """What would have to go for the ratio to be the goal, the largest first; Lightning itself stays."""
+    over = _seconds(told[ABLATE]) - goal * _seconds(told[HAND])
+    if over <= 0:
+        return f"the ratio is within {goal}"
+    left, names = over, []
+    for what, seconds in sorted(parts, key=lambda part: -part[1]):
+        if left > 0 and seconds > 0 and what != "Lightning, bare":
+            names.append(f"{min(left, seconds):.1f} s of {what}")
+            left -= seconds
+    lacking = f"; {left:.1f} s would have to come from Lightning" if left > 0 else ""
+    return f"for a ratio of {goal}, {over:.1f} s would have to go: {'; '.join(names)}{lacking}"
+
+
+def _part(rounds: list[Measured], part: str) -> float:
+    return statistics.median(each.parts[part] for each in rounds)
+
+
+def _seconds(rounds: list[Measured]) -> float:
+    return statistics.median(each.seconds for each in rounds)
 
 
 def main() -> None:
     """Measure and print."""
-    cores = len(os.sched_getaffinity(0))
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--steps", type=int, default=300, help="a multiple of 10")
+    options.add_argument("--only", nargs="*", help="measure these ways alone, beside the one by hand")
+    asked = options.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    hand, whole, bare, splits, trained, untapped = [], [], [], [], [], []
-    with tempfile.TemporaryDirectory() as name:
-        for _ in range(int(sys.argv[1]) if sys.argv[1:] else ROUNDS):
-            seconds, expected, split = by_hand(cores)
-            hand.append(seconds)
-            splits.append(split)
-            seconds, found, parts = by_ablate(Path(name) / "x")
-            assert found.keys() == expected.keys()
-            assert all(abs(found[key] - expected[key]) < 1e-5 for key in expected), "other numbers than by hand"
-            whole.append(seconds)
-            trained.append(parts["train"] / cores)
-            seconds, _, parts = by_ablate(Path(name) / "x", "probes: {use: []}\n")
-            bare.append(seconds)
-            untapped.append(parts["train"] / cores)
-    a, b, c = (statistics.median(each) for each in (hand, whole, bare))
-    ratios = sorted(w / h for w, h in zip(whole, hand, strict=True))
-    hand_train = statistics.median(split["train"] for split in splits)
-    hand_import = statistics.median(split["import"] for split in splits)
-    in_trials, without_probes = statistics.median(trained), statistics.median(untapped)
-    print(f"by hand, {cores} processes      {a:7.1f} s   (imports {hand_import:.1f}, training {hand_train:.1f})")
-    spread = f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
-    print(f"ablate run                {b:7.1f} s   ratio {spread}")
-    print(f"ablate run without probes {c:7.1f} s   ratio {c / a:.3f}")
-    print("where the difference goes, in seconds of the whole run:")
-    print(f"  Lightning, steps        {without_probes - hand_train:+7.1f}")
-    print(f"  probes                  {in_trials - without_probes:+7.1f}")
-    print(f"  start-up, storage, idle {(b - in_trials) - (a - hand_train):+7.1f}")
+    with tempfile.TemporaryDirectory() as folder:
+        known = ways(Path(folder), asked.steps, cores())
+        chosen = {way: each for way, each in known.items() if not asked.only or way in (HAND, *asked.only)}
+        told: dict[str, list[Measured]] = {way: [] for way, each in chosen.items() if not isinstance(each, str)}
+        for _ in range(asked.rounds):
+            for way, measured in told.items():
+                measure = chosen[way]
+                assert not isinstance(measure, str)
+                found = measure()
+                measured.append(found)
+                check_equal(way, found.losses, told[HAND][-1].losses)
+    print(f"24 trials of {asked.steps} steps on {cores()} cores, {asked.rounds} rounds; all final losses are equal")
+    print("\n".join(ratios_to_hand(told)))
+    for way, each in chosen.items():
+        if isinstance(each, str):
+            print(f"{way:22} {each}")
+    for other in (RAY, HYDRA):
+        if other in told and ABLATE in told:
+            faster = [a.seconds / b.seconds for a, b in zip(told[other], told[ABLATE], strict=True)]
+            print(f"ablate run is {statistics.median(faster):.2f} x as fast as {other}")
+    if {HAND, LIGHTNING, ABLATE, BARE} <= told.keys():
+        parts = where_it_goes(told)
+        print("what makes ablate run longer than the loop by hand, in seconds of the whole run:")
+        for what, seconds in parts:
+            print(f"  {what:46} {seconds:+6.1f}")
+        print(
+            f"  checkpoints written: {_part(told[ABLATE], 'checkpoints'):.0f} (the first is due after 30 s of a trial)"
+        )
+        print(what_would_bring(GOAL, told, parts))
 
 
 if __name__ == "__main__":
