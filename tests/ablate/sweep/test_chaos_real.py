@@ -41,13 +41,14 @@ factors:
   placement: {path: model.placement, levels: [pre, post, res_post, sandwich]}
 seeds: 6
 objective: {metric: val/loss, smallest_effect: 0.02}
-budget: {steps: 600, retries: 1000, checkpoint_seconds: 0.1}
+budget: {steps: 800, retries: 1000, checkpoint_seconds: 0.1}
 """
 OF_TIME = ["attempt", "seconds", "tokens_per_second", "peak_memory", "started", "sealed"]
 """Columns of a trial's row that say how long it took, when, and in how many attempts."""
 Kill = tuple[str, str]
 """In which window (``training`` is after a few steps of some trial), and whom."""
 KILLS = 100
+"""At least as many."""
 STRETCH = 30
 """Steps at most that a trial makes before it is killed in the middle of training: the study is to outlast all kills."""
 MANY: list[Kill] = [
