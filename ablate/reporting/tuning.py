@@ -37,11 +37,7 @@ def how(study: Study) -> str:
         f"{number(tuning['combinations'], 'combination')} on {number(len(tuning['seeds']), 'seed')} that no effect uses"
     )
     halving = tuning["halving"]
-    more = (
-        f", of which one in {halving['reduction']} goes on at each of {number(halving['rungs'], 'rung')}"
-        if halving
-        else ""
-    )
+    more = f"; at each of {number(halving['rungs'], 'rung')} one in {halving['reduction']} goes on" if halving else ""
     more += f"; the ranges were widened {number(tuning['widened'], 'time')}" if tuning.get("widened") else ""
     first = f"Each arm was tuned by {tuning['method']}: {words}{more}."
     return f"{first} The verdicts compare every arm at its own best values."
