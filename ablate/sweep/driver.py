@@ -11,6 +11,8 @@ from typing import Any
 from ablate.records.layout import StudyFolder
 from ablate.slots import TRAINER, Executor, Job, Pool
 from ablate.sweep.agenda import Agenda
+from ablate.sweep.backlog import Backlog
+from ablate.sweep.books import Books
 from ablate.sweep.budget import Budget
 from ablate.sweep.changes import check_changes
 from ablate.sweep.choosing import Only, Seeds, choose, retried
@@ -98,8 +100,9 @@ def sweep(
             trainer=trainer,
         )
         budget = Budget(study, plan, began)
-        run = Loop(study, agenda, found, executor, job=job, emit=emit, stop=stop, budget=budget, storage=kept)
-        return run(retry, limit, chosen)
+        books = Books(kept, plan["name"], plan["objective"], emit)
+        backlog = Backlog(study, agenda, found, books, emit, retry=retry, limit=limit, chosen=chosen)
+        return Loop(study, backlog, books, executor, job=job, emit=emit, stop=stop, budget=budget)()
 
 
 def open_storage(study: StudyFolder, plan: Mapping[str, Any], url: str | None) -> Storage:

@@ -1,0 +1,219 @@
+"""What a sweep has to do: the trials that wait, those that open as others end, and what became of the rest."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ablate.records.layout import AttemptFolder, StudyFolder
+from ablate.records.locks import now
+from ablate.records.sealing import seal
+from ablate.sweep import events
+from ablate.sweep.agenda import Agenda
+from ablate.sweep.books import Books
+from ablate.sweep.choosing import Chosen
+from ablate.sweep.events import Counts, Event, Failure, Growing, Reconciled, Tuned
+from ablate.sweep.growing import Lineages, Shorter, has_checkpoint, told
+from ablate.sweep.index import Index, Label, Record
+from ablate.sweep.preparing import Configs, write_config, write_plan
+from ablate.sweep.survey import Survey, failure
+from ablate.sweep.tuning.entering import proposals
+from ablate.sweep.tuning.search import Pruned, Run
+from ablate.sweep.work import fraction_done, steps_of, work_of
+
+
+class Backlog:
+    """The trials of one call of :func:`ablate.sweep.sweep`, but for those that run."""
+
+    def __init__(
+        self,
+        study: StudyFolder,
+        agenda: Agenda,
+        found: Survey,
+        books: Books,
+        emit: Callable[[Event], None],
+        *,
+        retry: frozenset[str],
+        limit: int | None,
+        chosen: Chosen,
+    ) -> None:
+        """Nothing is opened yet."""
+        self._study = study
+        self._agenda = agenda
+        self._found = found
+        self._books = books
+        self._emit = emit
+        self._retry = retry
+        self._limit = limit
+        self._chosen = chosen
+        self.plan = agenda.plan
+        """The plan as far as it is decided."""
+        self._configs = Configs(self.plan)
+        self._opened: dict[str, Run] = {}
+        """The trials that there are so far, each with how far it is to go."""
+        self._tuned = agenda.chosen
+        self.waiting: deque[Label] = deque()
+        """The trials to start, the next one first."""
+        self._ends: dict[str, str] = {}
+        self._failures: dict[str, Failure] = {}
+        self._going_on: dict[str, str] = {}
+        """Trials and those of fewer steps that they may go on from."""
+        self._growing: dict[str, Shorter] = {}
+        """What those to be started go on from that have no checkpoint of their own."""
+        self._written: set[tuple[str, int | None]] = set()
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The trials that failed or timed out, in earlier calls too."""
+        return tuple(self._failures.values())
+
+    @property
+    def unopened(self) -> int:
+        """How many trials are still to open."""
+        return self._agenda.total - len(self._opened)
+
+    def counts(self, running: int) -> Counts:
+        """Where the planned trials stand; ``running`` of them run."""
+        ends = [*self._ends.values(), *(each.end for each in self._failures.values())]
+        planned = self._agenda.total
+        counts = Counts(
+            planned=planned,
+            complete=ends.count("complete"),
+            diverged=ends.count("diverged"),
+            failed=ends.count("failed"),
+            oom=sum(each.cause == "oom" for each in self._failures.values()),
+            running=running,
+            waiting=planned - len(ends) - running,
+            timed_out=ends.count("timed_out"),
+            pruned=ends.count("pruned"),
+        )
+        assert counts.waiting >= len(self.waiting)
+        return counts
+
+    # --- what opens ---
+
+    def begin(self) -> None:
+        """Take up what the study's folders and the plan say."""
+        for trial in self._found.damaged:
+            self._emit(Reconciled(trial, "its record was damaged; it was set aside, and the trial runs again"))
+        self._books.enter(self._reconcile)
+        self.open()
+        self._grow()
+
+    def open(self) -> None:
+        """Take up what has opened since the last call, by what is known of the trials."""
+        runs, prunes = self._agenda.moves()
+        while prunes:
+            for pruned in prunes:
+                self._prune(pruned)
+            more, prunes = self._agenda.moves()
+            runs += more
+        runs = [run for run in runs if run.trial["id"] not in self._ends]  # it came to its end before its rung
+        self._ends |= dict.fromkeys(self._agenda.given_up, "pruned")
+        if runs or self._tuned != self._agenda.chosen:
+            self._tell_tuned()
+        self._opened |= {run.trial["id"]: run for run in runs}
+        gave_up = self._found.waiting_for_retry()
+        for id, fate in self._found.fates((run.trial for run in runs), self._chosen, self._retry, self._limit):
+            label = self._configs.label(self._opened[id].trial)
+            if fate == "sealed":
+                self._ends[id] = self._found.records[id]["end"]
+            elif fate == "run":
+                self.waiting.append(label)
+                self._limit = None if self._limit is None else self._limit - 1
+            elif fate != "held":
+                attempt = self._study.trial(id).attempt(gave_up[id].attempt)
+                self._failures[id] = failure(label, attempt)
+
+    def _grow(self) -> None:
+        """Let the trials that wait go on from where the same trials of fewer steps ended, and say so."""
+        shorter = Lineages(self.plan).shorter(self._study, self._found.records)
+        self._going_on = {id: each.trial for id, each in shorter.items() if each.kept}
+        self._configs.go_on_from(self._going_on)
+        self._growing = {
+            label.trial: shorter[label.trial]
+            for label in self.waiting
+            if label.trial in shorter and not has_checkpoint(self._study.trial(label.trial))
+        }
+        for growth in told(self._growing):
+            self._emit(Growing(growth))
+
+    def _prune(self, pruned: Pruned) -> None:
+        """Give a tuning trial up at its rung: the end of its last attempt, which a larger budget may undo."""
+        label = self._configs.label(pruned.trial)
+        attempt = self._study.trial(label.trial).attempts()[-1]
+        words = f"given up at step {pruned.step}: others of its batch were better there"
+        seal(attempt.end, {"end": "pruned", "error": words, "at": now()})
+        self._agenda.gave_up(label.trial)
+        self._emit(events.Pruned(label.trial, label.shown, label.seed, pruned.step))
+        self._books.enter(lambda index: index.failed(label, attempt.number, words, "pruned"))
+
+    def _tell_tuned(self) -> None:
+        """Say which arms have found their values, and keep the plan as it is now."""
+        plan, chosen = self._agenda.plan, self._agenda.chosen
+        if plan is self.plan:
+            return
+        names = {arm["id"]: arm["name"] for arm in plan["arms"]}
+        for arm in chosen.keys() - self._tuned.keys():
+            best, tried = self._agenda.best(arm), self._agenda.tried(arm)
+            self._emit(Tuned(names[arm], best.values, self._agenda.value(best.cost), len(tried)))
+            self._books.enter(proposals(names[arm], self._agenda, arm))
+        self._tuned, self.plan, self._configs = chosen, plan, Configs(plan)
+        self._configs.go_on_from(self._going_on)
+        write_plan(self._study, plan, None)
+
+    def _reconcile(self, index: Index) -> None:
+        index.reconcile(self._found.records, self._found.failed, self._opened.keys())
+
+    # --- what is started ---
+
+    def prepare(self, label: Label) -> None:
+        """Write the configuration of a trial that is to start."""
+        run = self._opened[label.trial]
+        if (label.trial, run.pause_at) not in self._written:
+            write_config(self._study.trial(label.trial), self._configs.of(run.trial, run.pause_at))
+            self._written.add((label.trial, run.pause_at))
+
+    def prepare_next(self, count: int) -> None:
+        """Write the next trials' configurations: being sure of a file takes longer than anything at a start."""
+        for label in itertools.islice(self.waiting, count):
+            self.prepare(label)
+
+    def to_do(self) -> float:
+        """How much work is before this call: trials that open later are counted as the mean of all arms."""
+        arms = self.plan["arms"]
+        later = self.unopened * sum(work_of(self.plan, arm) for arm in arms) / len(arms)
+        return later + sum(work * (1 - done) for work, done in map(self.work, self.waiting))
+
+    def work(self, label: Label) -> tuple[float, float]:
+        """How much work a trial is, and the fraction of it that its checkpoints hold."""
+        arm = self._configs.arm(self._opened[label.trial].trial)
+        done = fraction_done(self._study.trial(label.trial), steps_of(self.plan, arm))
+        return work_of(self.plan, arm), done
+
+    # --- what has ended ---
+
+    def sealed(self, record: Record) -> None:
+        """A trial has its result."""
+        trial = record["trial"]
+        self._ends[trial] = record["end"]
+        shorter = self._growing.get(trial)
+        if shorter and shorter.kept and not record.get("continued_from"):
+            why = f"the checkpoint of trial {shorter.trial} could not be used, so it was trained from the start"
+            self._emit(Reconciled(trial, why))
+        self._books.enter(lambda index: index.sealed(record))
+        self._agenda.sealed(record)
+
+    def reached(self, trial: str, step: int, value: float | None) -> None:
+        """A tuning trial has come to a rung."""
+        self._agenda.reached(trial, step, value)
+        self._books.enter(lambda index: index.reached(trial, step, value))
+
+    def failed(self, label: Label, attempt: AttemptFolder, end: dict[str, Any]) -> Failure:
+        """An attempt gave no result, and is not followed by another; its worker has sealed why, if it could."""
+        seal(attempt.end, {**end, "at": now()})
+        found = self._failures[label.trial] = failure(label, attempt)
+        self._books.enter(lambda index: index.failed(label, attempt.number, found.error, found.end))
+        return found
