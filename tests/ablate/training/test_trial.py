@@ -210,9 +210,9 @@ def test_changed_data_are_noticed(tmp_path: Path) -> None:
 
 def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ablate.training.trial.PROGRESS_SECONDS", 0.0)
-    told: list[tuple[int, int, float, float]] = []
+    told: list[tuple[int, int, float, float, int | None]] = []
     folder = make_trial(tmp_path / "trial", steps=45)
     train(folder, 1, REGISTRY, on_progress=lambda *news: told.append(news))
     assert [step for step, *_ in told] == list(range(1, 46))
-    assert all(steps == 45 and speed > 0 for _, steps, _, speed in told)
+    assert all(steps == 45 and speed > 0 for _, steps, _, speed, _ in told)
     assert math.isfinite(told[-1][2])
