@@ -42,6 +42,10 @@ VALUES = {
     "loo": "leave_one_out",
 }
 """What other tools call a value, and its name here."""
+PRUNERS = ("asha", "bohb", "hyperband")
+"""What other tools call ways to give up trials that are behind, and that does not say so."""
+HALVING = "`halving: {reduction: 3, rungs: 2}`"
+"""How the one way that there is here is written."""
 STEPS = "budget.steps"
 """The path of the one thing that an arm may have of its own beside its setup."""
 NO_FACTOR = {
@@ -64,6 +68,8 @@ def meant(place: Place, data: Any, registry: Registry) -> str:
     homes = [home for home in _sections(data, registry) if word in fields_at(home, data, registry)]
     if word in options:
         return f"did you mean `{word}`?"
+    if around[:1] not in (("model",), ("task",)) and (help := instead_of_pruning(name, "halving" in options)):
+        return help
     if 1 <= len(homes) <= 2:
         return f"`{word}` belongs {' or '.join(_told(home) for home in homes)}"
     near = closest(name, options)
@@ -75,6 +81,21 @@ def meant_value(word: str, choices: Iterable[str]) -> str | None:
     choices = list(choices)
     here = VALUES.get(word.lower().replace("-", "_").replace(" ", "_"))
     return here if here in choices else closest(word, choices)
+
+
+def instead_of_pruning(word: str, tuning: bool) -> str | None:
+    """The help for another tool's word for giving up trials that are behind; None for any other word.
+
+    Args:
+        word: a key or a value that nothing reads.
+        tuning: whether it stands in `tune`.
+    """
+    plain = "".join(filter(str.isalnum, word.lower()))
+    if plain not in PRUNERS and not any(part in plain for part in ("prun", "halving", "earlystop")):
+        return None
+    if tuning:
+        return f"trials are pruned by {HALVING}, whatever the method"
+    return f"trials are pruned by {HALVING} in `tune`, and nowhere else: those that are reported train to their end"
 
 
 def deeper(around: Place, name: str, data: Any, registry: Registry) -> list[Place]:

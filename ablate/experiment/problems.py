@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ablate.errors import Diagnostic
-from ablate.experiment.keys import meant, meant_value, to_write
+from ablate.experiment.keys import instead_of_pruning, meant, meant_value, to_write
 from ablate.experiment.paths import Place
 from ablate.experiment.reading import Document, looks_like_number
 from ablate.registry import Registry, closest
@@ -158,6 +158,8 @@ def _explain(name: str, items: Sequence[Mapping[str, Any]]) -> tuple[str, str | 
         remedy = f"did you mean `{near}`?" if near else None
         if near == value:  # text that is spelled as a number
             remedy = f"write `{near}` without quotes"
+        if name == "method" and not near:
+            remedy = instead_of_pruning(str(value), tuning=True)
         if name == "schema" and not near:
             remedy = f"this version of Ablate reads version {expected[-1]} of the format"
         choice = f"one of {', '.join(expected)}" if len(expected) > 1 else expected[0]

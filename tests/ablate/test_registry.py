@@ -134,6 +134,7 @@ def test_a_clash_names_both_origins_whichever_comes_first(tmp_path: Path, first:
     ("text", "message"),
     [
         ("import nothing_of_the_kind", "fails to import: ModuleNotFoundError: No module named 'nothing_of_the_kind'"),
+        ("import lightning.pytorch as pl", "'lightning'\n  = help: import `pytorch_lightning`, which Ablate runs on"),
         ("def f(:", "fails to import: SyntaxError"),
         ("x = 1", "defines no component"),
         ("raise SystemExit(0)", "fails to import: SystemExit"),

@@ -195,6 +195,9 @@ def test_9_pruning_is_refused_outside_tuning(
     shown = ablate("run", "small.yaml")
     assert shown.returncode == 2
     assert shown.stderr.startswith(text)
+    assert (
+        "  = help: trials are pruned by `halving: {reduction: 3, rungs: 2}` in `tune`, and nowhere else" in shown.stderr
+    )
     assert not (tmp_path / "runs").exists()
 
 

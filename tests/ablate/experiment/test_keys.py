@@ -24,7 +24,7 @@ TASKS, MODELS, OPTIMIZERS = (Registry.installed().kinds(slot) for slot in ("task
         ("steps: 20", "steps: 20, direction: max", "unknown key `direction` in `budget`",
          "`goal` belongs in `objective`"),
         ("lr: 1e-2", "lr: 1e-2, batch: 2", "unknown key `batch` in `training.optimizer`",
-         "`batch` belongs in `training`"),
+         "`batch` belongs in `training` or in `tune`"),
         ("batch: 4", "batch: 4, learning_rate: 1", "unknown key `learning_rate` in `training`",
          "`lr` belongs in `training.optimizer`"),
         ("steps: 20", "steps: 20, seeds: 3", "unknown key `seeds` in `budget`",
@@ -41,6 +41,43 @@ def test_an_unknown_key_is_spelled_placed_or_told_what_there_is(
     with pytest.raises(InputError) as caught:
         load(path)
     assert [(each.code, each.message, each.help) for each in caught.value.diagnostics] == [("S101", message, help)]
+
+
+TUNE = "tune: {params: {training.optimizer.lr: {values: [1e-3, 1e-2]}}, seeds: [100]"
+ELSEWHERE = (
+    "trials are pruned by `halving: {reduction: 3, rungs: 2}` in `tune`, and nowhere else: those that are reported "
+    "train to their end"
+)
+IN_TUNE = "trials are pruned by `halving: {reduction: 3, rungs: 2}`, whatever the method"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "help"),
+    [
+        ("seeds: 6", "seeds: 6\npruner: median", "unknown key `pruner`", ELSEWHERE),
+        ("seeds: 6", "seeds: 6\nMedianPruner: {}", "unknown key `MedianPruner`", ELSEWHERE),
+        ("steps: 20", "steps: 20, pruner: hyperband", "unknown key `pruner` in `budget`", ELSEWHERE),
+        ("steps: 20", "steps: 20, early_stopping: 3", "unknown key `early_stopping` in `budget`", ELSEWHERE),
+        ("batch: 4", "batch: 4, EarlyStopping: {}", "unknown key `EarlyStopping` in `training`", ELSEWHERE),
+        ("goal: min", "goal: min, halving: {}", "unknown key `halving` in `objective`", ELSEWHERE),
+        ("seeds: 6", "seeds: 6\nexecutor: {kind: local, pruning: true}", "unknown key `pruning` in `executor`",
+         ELSEWHERE),
+        ("seeds: 6", f"seeds: 6\n{TUNE}, pruner: median}}", "unknown key `pruner` in `tune`", IN_TUNE),
+        ("seeds: 6", f"seeds: 6\n{TUNE}, HalvingPruner: {{}}}}", "unknown key `HalvingPruner` in `tune`", IN_TUNE),
+        ("seeds: 6", f"seeds: 6\n{TUNE}, method: hyperband}}",
+         "`method` must be one of grid, random, tpe, not the text `hyperband`", IN_TUNE),
+        ("depth: 2", "depth: 2\n  pruning: 0.5", "unknown key `pruning` in `model`", None),
+    ],
+)  # fmt: skip
+def test_pruning_is_told_where_it_is_allowed(
+    tmp_path: Path, old: str, new: str, message: str, help: str | None
+) -> None:
+    path = write(tmp_path, ("smallest_effect", "goal: min, smallest_effect"), (old, new))
+    with pytest.raises(InputError) as caught:
+        load(path)
+    (problem,) = caught.value.diagnostics
+    assert problem.message == message
+    assert problem.help == help if help else "prun" not in str(problem.help)
 
 
 @pytest.mark.parametrize(

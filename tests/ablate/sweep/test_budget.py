@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,17 @@ from ablate.records.layout import StudyFolder, read_json
 from ablate.records.steps import noted_seconds, noted_step
 from ablate.records.usage import Use, folder_size
 from ablate.sweep import budget
-from ablate.sweep.events import Counts, Reconciled, Stopping, SweepEnded, SweepStarted, TrialEnded, TrialStarted
+from ablate.sweep.events import (
+    Counts,
+    Event,
+    Reconciled,
+    Stopping,
+    SweepEnded,
+    SweepStarted,
+    TrialEnded,
+    TrialProgress,
+    TrialStarted,
+)
 from ablate.sweep.preview import Tally, preview
 from ablate.sweep.silence import Silence
 from tests.ablate.sweep.stub_study import STUB, Run, assert_exactly_once, attempts, entries, make_plan
@@ -90,15 +101,27 @@ def test_hours_of_what_runs_and_of_checkpoints_count(study: StudyFolder) -> None
 # --- wall and disk ---
 
 
-def test_the_time_of_one_call_is_limited_and_the_next_goes_on(study: StudyFolder) -> None:
-    plan = make_plan([{"seconds": 0.02, "checkpoint": 1000}] * 2, steps=150)
-    run = Run(study, limited(plan, wall=1.0), parallel=1)
+def test_the_time_of_one_call_is_limited_and_the_next_goes_on(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = 0.0
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late))
+
+    def pass_time(event: Event) -> None:
+        nonlocal late
+        late = 1000.0 if isinstance(event, TrialProgress) else late
+
+    plan = make_plan([{"seconds": 0.05, "slow": [1], "checkpoint": 1000}] * 2, steps=800)
+    run = Run(study, limited(plan, wall=500.0), parallel=1, on_event=pass_time)
     assert run.outcome.exhausted
-    assert (run.outcome.exhausted.name, run.outcome.exhausted.limit) == ("wall", 1.0)
+    assert (run.outcome.exhausted.name, run.outcome.exhausted.limit) == ("wall", 500.0)
     assert str(run.outcome.exhausted).endswith("; the same command goes on")
     assert run.outcome.counts == Counts(planned=2, complete=0, diverged=0, failed=0, running=0, waiting=2)
     assert run.outcome.exit_code == 3
+    for arm in plan["arms"]:
+        arm["config"]["model"]["slow"] = []
     Run(study, plan)
+    assert attempts(study.trial("t000"))[1][1] > 0
     assert_exactly_once(study, plan)
 
 

@@ -1,4 +1,4 @@
-"""A clock that is set back between two calls: nothing goes by the time of day, and attempts by their number."""
+"""A clock that is set back or stands still: nothing goes by the time of day, and attempts by their number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ablate.records.layout import StudyFolder
+from ablate.records.layout import StudyFolder, read_json
 from ablate.sweep import loop
 from ablate.sweep.events import Reconciled, TrialStarted
 from tests.ablate.sweep.stub_study import Run, assert_exactly_once, attempts, make_plan
@@ -32,3 +32,20 @@ def test_a_clock_that_is_set_back_changes_nothing(study: StudyFolder, monkeypatc
     assert_exactly_once(study, plan)
     again = Run(study, plan)
     assert (again.of(Reconciled), again.of(TrialStarted)) == ([], [])
+
+
+def test_trials_of_one_second_and_of_any_name_do_not_clash(study: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "now", lambda: "2026-01-31T12:00:00Z")
+    plan = make_plan([{"raises": "no", "attempts": [1]}, {}, {"raises": "no", "attempts": [1]}, {}], seeds=2)
+    for arm, name in zip(plan["arms"], ["a/../../b", "x" * 300, "x" * 299 + "y", "a/../../b "], strict=True):
+        arm["name"] = name
+        arm["levels"] = {"x/y": name}
+    Run(study, plan, parallel=4)
+    Run(study, plan, parallel=4, retry="failed")
+    assert_exactly_once(study, plan)
+    made = sorted(path.name for path in (study.path / "trials").iterdir())
+    assert made == sorted(trial["id"] for trial in plan["trials"])
+    names = {arm["id"]: arm["name"] for arm in plan["arms"]}
+    for trial in plan["trials"]:
+        manifest = read_json(study.trial(trial["id"]).config)
+        assert (manifest["arm_name"], manifest["seed"]) == (names[trial["arm"]], trial["seed"])
