@@ -155,9 +155,9 @@ class Registry:
                 spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:
             del sys.modules[name]
-            absent = isinstance(error, ModuleNotFoundError)
-            help = "install what it imports, or mend the file" if absent else "mend the file; nothing was run"
-            if absent and (error.name or "").split(".")[0] == "lightning":
+            absent = (error.name or "") if isinstance(error, ModuleNotFoundError) else None
+            help = "mend the file; nothing was run" if absent is None else "install what it imports, or mend the file"
+            if absent and absent.split(".")[0] == "lightning":
                 help = "import `pytorch_lightning`, which Ablate runs on: neither package knows the other's classes"
             message = f"the plugin `{shown}` fails to import: {_told(error)}"
             raise InputError.one("S107", message, help=help) from error

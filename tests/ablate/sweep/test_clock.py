@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ablate.records.layout import StudyFolder, read_json
-from ablate.sweep import loop
+from ablate.sweep import backlog
 from ablate.sweep.events import Reconciled, TrialStarted
 from tests.ablate.sweep.stub_study import Run, assert_exactly_once, attempts, make_plan
 
@@ -25,7 +25,9 @@ def test_a_clock_that_is_set_back_changes_nothing(study: StudyFolder, monkeypatc
         os.utime(path, (later, later))
     began = time.time()
     monkeypatch.setattr(time, "time", lambda: began - AHEAD)
-    monkeypatch.setattr(loop, "now", lambda: datetime.fromtimestamp(began - AHEAD, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    monkeypatch.setattr(
+        backlog, "now", lambda: datetime.fromtimestamp(began - AHEAD, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    )
     for _ in range(2):
         Run(study, plan, retry="failed")
     assert [(number, step) for number, step, _ in attempts(study.trial("t000"))] == [(1, 0), (2, 2), (3, 4)]
@@ -35,7 +37,7 @@ def test_a_clock_that_is_set_back_changes_nothing(study: StudyFolder, monkeypatc
 
 
 def test_trials_of_one_second_and_of_any_name_do_not_clash(study: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "now", lambda: "2026-01-31T12:00:00Z")
+    monkeypatch.setattr(backlog, "now", lambda: "2026-01-31T12:00:00Z")
     plan = make_plan([{"raises": "no", "attempts": [1]}, {}, {"raises": "no", "attempts": [1]}, {}], seeds=2)
     for arm, name in zip(plan["arms"], ["a/../../b", "x" * 300, "x" * 299 + "y", "a/../../b "], strict=True):
         arm["name"] = name
