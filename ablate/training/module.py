@@ -6,7 +6,6 @@ import logging
 import signal
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -22,9 +21,10 @@ from ablate.model.objective import TrainingLoss
 from ablate.model.parameters import named_parameters
 from ablate.probing import Tap, probed_steps
 from ablate.slots import Batch, Probe, Task
+from ablate.training.evaluating import Evaluation
 from ablate.training.history import Divergence, DivergenceRule, History
 from ablate.training.out_of_memory import OutOfMemoryError, first_line, ran_out_of_memory
-from ablate.training.splitting import MicroBatch, cut, free, micro_batches
+from ablate.training.splitting import MicroBatch, free, micro_batches
 
 log = logging.getLogger(__name__)
 
@@ -57,10 +57,9 @@ class TrialModule(pl.LightningModule):
         """Nothing is trained yet; ``whole`` says why a batch must stay in one piece, where it must."""
         super().__init__()
         self.network = network
-        self.task = task
         self.training_options = training
         self.steps = steps
-        self.evaluation = evaluation
+        self.evaluation = Evaluation(network, task, evaluation)
         self.evaluate_at = evaluate_at
         self.stream = stream
         self.history = History()
@@ -69,7 +68,6 @@ class TrialModule(pl.LightningModule):
         self.done = 0
         self.micro_batch = training.batch
         """So many rows go through the network at once in training."""
-        self._evaluated_at_once = max((len(batch.targets) for batch in evaluation), default=1)
         self._micro_batches: list[MicroBatch] = []
         self._minimised = TrainingLoss(network, training.loss)
         added = self._minimised.adds
@@ -217,61 +215,19 @@ class TrialModule(pl.LightningModule):
             self._pending = []
             self.divergence = self.divergence or self._rule.check(self.history.losses)
 
-    @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
         """The task's metrics on the fixed evaluation set."""
-        self.network.eval()
         self.key_global_generator()
-        totals: dict[str, Tensor] = {}
-        pieces = deque(self.evaluation)
-        while pieces:
-            piece = pieces.popleft()
-            if len(piece.targets) > self._evaluated_at_once:
-                pieces.extendleft(reversed(cut(piece, self._evaluated_at_once)))
-                continue
-            found = self._tally(piece)
-            if found is None:
-                pieces.appendleft(piece)
-                continue
-            for name, value in found.items():
-                more = value.to(self._sums_on, torch.float64)
-                totals[name] = totals[name] + more if name in totals else more
-        self.network.train()
-        told = self.task.metrics({name: float(total) for name, total in totals.items()})
-        return {name: float(value) for name, value in told.items()}
 
-    def _tally(self, batch: Batch) -> Mapping[str, Tensor] | None:
-        """The task's sums over a batch; None where memory is too short, and half as many rows are to be tried.
-
-        Raises:
-            OutOfMemoryError: memory is too short for a single sequence.
-        """
-        try:
-            here = Batch(tuple(each.to(self.device) for each in batch.inputs), batch.targets.to(self.device))
+        def forward(tally: Callable[..., Mapping[str, Tensor]], *inputs: Any) -> Mapping[str, Tensor]:
             with self.trainer.precision_plugin.forward_context():
-                return self.task.tally(self.network, here)
-        except Exception as error:
-            if not ran_out_of_memory(error):
-                raise
-            if len(batch.targets) == 1:
-                raise OutOfMemoryError(f"in the evaluation of one sequence: {first_line(error)}") from error
-        self._evaluated_at_once = len(batch.targets) // 2
-        free()
-        log.warning(
-            "out of memory in the evaluation of %d sequences at a time: it goes on with %d, which changes no metric",
-            len(batch.targets),
-            self._evaluated_at_once,
-        )
-        return None
+                return tally(*inputs)
+
+        return self.evaluation(self.device, forward)
 
     def key_global_generator(self) -> None:
         """Key torch's own generator by the step: a component that draws from it still repeats itself."""
         torch.manual_seed(seed_of(*self.stream, "global", self.done))
-
-    @property
-    def _sums_on(self) -> torch.device:
-        """Where sums in float64 are made: MPS has no float64."""
-        return torch.device("cpu") if self.device.type == "mps" else self.device
 
     @property
     def split(self) -> int | None:
@@ -318,7 +274,7 @@ class TrialModule(pl.LightningModule):
             "optimizer": self._optimizer.state_dict(),
             "history": self.history.state(),
             "micro_batch": self.micro_batch,
-            "evaluated_at_once": self._evaluated_at_once,
+            "evaluated_at_once": self.evaluation.at_once,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -332,7 +288,8 @@ class TrialModule(pl.LightningModule):
         self._resumed_optimizer = state["optimizer"]
         self.history = History.restore(state["history"])
         self.micro_batch = min(self.micro_batch, state.get("micro_batch", self.micro_batch))
-        self._evaluated_at_once = min(self._evaluated_at_once, state.get("evaluated_at_once", self._evaluated_at_once))
+        at_once = self.evaluation.at_once
+        self.evaluation.at_once = min(at_once, state.get("evaluated_at_once", at_once))
         self._rule = DivergenceRule(self._rule.options)
         self.divergence = self._rule.check(self.history.losses)
 

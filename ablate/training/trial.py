@@ -6,10 +6,9 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal
 
 import pytorch_lightning as pl
@@ -17,13 +16,11 @@ import torch
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from torch import nn
 
-from ablate.errors import InputError
 from ablate.model.parameters import build, root_site
 from ablate.records.layout import AttemptFolder, TrialFolder
 from ablate.records.sealing import seal, write_json
-from ablate.records.series import CURVES, PROBES, write_series
 from ablate.registry import Registry
-from ablate.slots import SLOTS, Data, Task
+from ablate.slots import SLOTS, Data
 from ablate.training import checkpoints
 from ablate.training.data import Batches, TrialData
 from ablate.training.job import Job
@@ -31,8 +28,8 @@ from ablate.training.loggers import Loggers
 from ablate.training.memory import PeakMemory
 from ablate.training.module import TrialModule, beginning
 from ablate.training.out_of_memory import ran_out_of_memory
+from ablate.training.recording import instant, objective_at, record_of, write_curves_and_readings
 from ablate.training.splitting import sees_the_batch
-from ablate.training.versions import versions
 
 OnProgress = Callable[..., None]
 """Called with step, steps, loss, tokens per second and the memory taken at most, about twice a second; where memory was
@@ -102,16 +99,16 @@ def train(
         if watch.left:
             return watch.left
         checkpoint = module.state()
-    record = _record(job, module, data)
+    record = record_of(job, module, data)
     kept = checkpoint if record["end"] == "complete" and job.keep_checkpoints else None
     if kept:  # before the result is sealed: afterwards nobody would come back to write it
         checkpoints.save(place, {**kept, **_beside(data)}, last=True)
-    series = _write_series(place, module)
+    series = write_curves_and_readings(place, module)
     record |= {
         "attempt": attempt,
         "files": {name: f"{place.path.name}/{path.name}" for name, path in series.items()},
-        "started": _instant(started),
-        "sealed": _instant(datetime.now(UTC)),
+        "started": instant(started),
+        "sealed": instant(datetime.now(UTC)),
         "device": device,
         "peak_memory": memory.read(),
     }
@@ -173,7 +170,7 @@ class _Watch:
             self._leave("interrupted")
         elif not over and self._timeout is not None and module.seconds >= self._timeout:
             self._leave("timed_out")
-            seal(self._place.end, {"end": "timed_out", "error": self._late(), "at": _instant(datetime.now(UTC))})
+            seal(self._place.end, {"end": "timed_out", "error": self._late(), "at": instant(datetime.now(UTC))})
         elif not over and now - self._saved >= self._every:
             checkpoints.save(self._place, module.state())
             self._saved = time.perf_counter()
@@ -260,14 +257,9 @@ def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
 
 def _pause(module: TrialModule, place: AttemptFolder, job: Job) -> str:
     """Write what a tuning trial that has reached its rung is judged by."""
-    value = _at(module, job, module.done)
+    value = objective_at(module, job, module.done)
     write_json(place.rung, {"step": module.done, "value": value})
     return "paused"
-
-
-def _at(module: TrialModule, job: Job, step: int) -> float | None:
-    """The objective at an evaluation; None where it is not finite."""
-    return _finite(dict(module.history.evaluations)[step][job.raw["observe"]["objective"]])
 
 
 def _precision(job: Job) -> Literal["32-true", "bf16-mixed"]:
@@ -276,91 +268,3 @@ def _precision(job: Job) -> Literal["32-true", "bf16-mixed"]:
     if precision == "auto":
         raise ValueError("a trial's precision is resolved when it is planned")
     return precision
-
-
-def _record(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
-    """What is known of a trial that has ended."""
-    history, task = module.history, job.setup.task
-    final = history.evaluations[-1][1] if history.evaluations else {}
-    bad = module.divergence
-    # The objective alone says whether a trial diverged; a plan from before it was written down goes by every metric.
-    objective = job.raw["observe"].get("objective")
-    judged = [objective] if objective else list(task.units)
-    if bad is None:
-        _check_metrics(task, final, judged)
-    else:
-        history.cut(bad.step)
-    finite = bad is None and all(math.isfinite(final[name]) for name in judged)
-    reason = None if finite else {"rule": bad.rule if bad else "nonfinite", "step": bad.step if bad else module.steps}
-    steps = len(history.losses)
-    clip = job.setup.training.clip
-    clipped = 0 if clip is None else sum(not norm <= clip for norm in history.norms)
-    tokens = steps * job.setup.training.batch * data.interface.tokens
-    training = history.seconds - history.evaluating
-    return {
-        "schema": 1,
-        **{name: job.raw[name] for name in ("trial", "arm", "arm_name", "levels", "seed", "components", "data")},
-        **({"tuned": job.raw["tuned"]} if job.raw.get("tuned") else {}),
-        **({"rungs": reached} if (reached := _rungs(module, job)) else {}),
-        "end": "complete" if finite else "diverged",
-        "reason": reason,
-        "steps": steps,
-        "tokens": tokens,
-        "metrics": {name: _finite(final[name]) if finite else None for name in task.units},
-        "facts": {
-            **data.facts,
-            "initial_loss": _finite(history.losses[0]),
-            "clip_rate": clipped / steps,
-        },
-        "seconds": history.seconds,
-        "evaluation_seconds": history.evaluating,
-        "tokens_per_second": tokens / training if training > 0 else None,
-        "micro_batch": module.split,
-        "precision": job.setup.training.precision,
-        "threads": job.setup.training.threads,
-        "versions": versions(),
-        **({"lineage": job.raw["lineage"]} if "lineage" in job.raw else {}),
-        **({"continued_from": dict(history.continued_from)} if history.continued_from else {}),
-    }
-
-
-def _rungs(module: TrialModule, job: Job) -> list[list[float | None]]:
-    """Step and objective at each rung that the trial has passed."""
-    passed = dict(module.history.evaluations)
-    return [[step, _at(module, job, step)] for step in job.rungs if step in passed]
-
-
-def _check_metrics(task: Task, final: Mapping[str, float], judged: Sequence[str]) -> None:
-    """Hold the metrics that a task gives against those that it says it reports, and those that a trial is judged by.
-
-    Raises:
-        InputError: one of them is missing, or is none that the task names.
-    """
-    kind = getattr(task, "kind", type(task).__name__)
-    lacking = [f"does not give `{name}`, the objective" for name in judged if name not in task.units]
-    lacking += [f"does not give `{name}`, which is in its `units`" for name in task.units if name not in final]
-    surplus = [f"gives `{name}`, which is not in its `units`" for name in final if name not in task.units]
-    if wrong := [*lacking, *surplus]:
-        raise InputError.one(
-            "S306", f"the task `{kind}` {', and '.join(wrong)}", help="`metrics` of a task gives what its `units` name"
-        )
-
-
-def _write_series(place: AttemptFolder, module: TrialModule) -> dict[str, Path]:
-    """Write the curves and the readings, and say where."""
-    history = module.history
-    per_step = {"train/loss": history.losses, "grad_norm/global": history.norms, "lr": history.rates}
-    curves = [(step, name, value) for name, values in per_step.items() for step, value in enumerate(values)]
-    curves += [(step, name, value) for step, metrics in history.evaluations for name, value in metrics.items()]
-    write_series(place.curves, CURVES, curves)
-    readings = [(step, *reading, value) for step, reading, value in history.readings]
-    write_series(place.probes, PROBES, readings)
-    return {"curves": place.curves, "probes": place.probes}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _instant(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -139,7 +139,8 @@ def test_each_arm_is_tuned_before_it_is_judged(tmp_path: Path) -> None:
         assert again["effect"].equals(results.effects()["effect"])
     assert [caveat for caveat in results.caveats() if caveat.startswith("The best training.optimizer.lr of baseline")]
     text = ablate.report(results).read_text()
-    assert "Each arm was tuned by grid: 2 combinations on 1 seed that no effect uses; at each of 1 rung one in" in text
+    how = "2 combinations on 1 seed that no effect uses; at each of 1 rung one in 2 goes on."
+    assert f"Each arm was tuned by grid: {how}" in text
     rerun: list[object] = []
     ablate.run(path, runs=tmp_path / "runs", on_event=rerun.append)
     assert not [event for event in rerun if isinstance(event, TrialStarted)]
