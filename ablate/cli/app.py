@@ -98,9 +98,17 @@ def run(
     runs: Runs = RUNS,
     plugin: Plugin = None,
     sets: Sets = None,
-    parallel: Annotated[int | None, typer.Option(min=1, help="Trials at once.", show_default=False)] = None,
-    retry: Annotated[list[Retry] | None, typer.Option(help="Run trials with this end again.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Start at most so many trials.", show_default=False)] = None,
+    parallel: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Trials at once; by default what `executor` says.", show_default=False),
+    ] = None,
+    retry: Annotated[
+        list[Retry] | None,
+        typer.Option(metavar="failed|oom|timeout", help="Run trials with this end again; may be repeated."),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Start at most so many trials.", show_default=False)
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(metavar="FACTOR=LEVEL", help="Only arms with this level, or `baseline`; may be repeated."),

@@ -54,7 +54,8 @@ def test_plan_shows_arms_with_their_parameters_against_the_baseline(ablate: Comm
     rows = {line.split()[0]: line.split()[1:] for line in lines[2:6]}
     assert rows["baseline"][0].replace(",", "").isdigit()
     assert rows["residual=2"][1].startswith("-")
-    assert lines[-3].startswith("3 arms x 6 seeds = 18 trials of 20 steps (")
+    assert lines[-4].startswith("3 arms x 6 seeds = 18 trials of 20 steps (")
+    assert lines[-3].startswith("at once: ")
     assert lines[-2].startswith("price: about ")
     assert json.loads(ablate("plan", "small.yaml", "--json").stdout)["name"] == "small"
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
