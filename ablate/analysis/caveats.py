@@ -16,6 +16,7 @@ from ablate.analysis.families import aliases, families, left_out, parts, togethe
 from ablate.analysis.pairing import smallest_sign_flip, wilson
 from ablate.analysis.prose import joined, number
 from ablate.records.frames import count
+from ablate.slots import MANY_UNKNOWN
 
 SEEDS = 6
 """The fewest seeds with which the exact sign-flip test can reach p < 0.05."""
@@ -48,6 +49,7 @@ def caveats(
         *together(plan),
         *left_out(plan, factorial),
         *_notes(plan),
+        *_unknown(plan),
         *_same_curves(plan, curves),
     ]
 
@@ -60,11 +62,20 @@ def _configuration(plan: Mapping[str, Any]) -> str:
     known += [f"{key} {model[key]}" for key in ("depth", "width") if key in model]
     known += [f"{steps_of(plan, base)} steps"]
     rate = training.get("optimizer", {}).get("lr")
-    known += [f"peak learning rate {rate:g}"] if isinstance(rate, int | float) else []
+    if "training.optimizer.lr" not in base.get("tuned", ()):  # each arm has its own, which is said apart
+        known += [f"peak learning rate {rate:g}"] if isinstance(rate, int | float) else []
     return (
         f"The sentences speak of this configuration ({', '.join(known)}), never of a component as such: another size, "
         "budget or learning rate may turn them round."
     )
+
+
+def _unknown(plan: Mapping[str, Any]) -> Iterator[str]:
+    for name, share in plan["data"].get("facts", {}).items():
+        if name.startswith("unknown_in_") and share > MANY_UNKNOWN:
+            where = name.removeprefix("unknown_in_")
+            words = f"{100 * share:.3g}% of the evaluated tokens of the {where} are unknown"
+            yield f"{words}: the metrics say little of a model."
 
 
 def _interim(trials: pd.DataFrame) -> Iterator[str]:

@@ -8,8 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.records.spelling import spelled
+from ablate.analysis.prose import number
+from ablate.records.spelling import short
 
+NAMED = 8
+"""So many arms are named with their values."""
 NEAR = 0.1
 """Share of a range, at each end, that counts as its edge where values are drawn from it."""
 
@@ -40,6 +43,11 @@ def edges(plan: Mapping[str, Any], arm: Mapping[str, Any], tuning: pd.DataFrame)
     return found
 
 
+def told_values(values: Mapping[str, Any]) -> str:
+    """Tuned values in words: the last part of each path, and numbers in three digits."""
+    return ", ".join(f"{path.rpartition('.')[2]}={short(value)}" for path, value in values.items())
+
+
 def _share(value: float, ends: Sequence[float], *, log: bool) -> float:
     low, high, at = (math.log(each) if log else each for each in (*ends, value))
     return (at - low) / (high - low)
@@ -49,10 +57,18 @@ def tuning_caveats(plan: Mapping[str, Any], tuning: pd.DataFrame) -> Iterator[st
     """What to know of the tuned values before believing what they are compared at."""
     if not plan.get("tuning"):
         return
+    arms = [arm for arm in plan["arms"] if arm.get("tuned")]
+    values = "; ".join(f"{arm['name']} {told_values(arm['tuned'])}" for arm in arms[:NAMED])
+    more = f"; and {len(arms) - NAMED} more" if len(arms) > NAMED else ""
+    tried = number(plan["tuning"]["combinations"], "combination")
+    if arms:
+        yield f"Each arm is judged at its own best of {tried}: {values}{more}."
+    if len(plan["tuning"]["seeds"]) == 1:
+        yield "Values were chosen on a single tuning seed, so part of what was chosen is its noise."
     waiting = [arm["name"] for arm in plan["arms"] if arm.get("tuning") and "tuned" not in arm]
     if waiting:
         yield f"Not every arm is tuned yet: {', '.join(waiting)}."
     for arm in plan["arms"]:
         for path, where in edges(plan, arm, tuning).items():
-            value = spelled(arm["tuned"][path])
+            value = short(arm["tuned"][path])
             yield f"The best {path} of {arm['name']}, {value}, is {where}: a better one may lie beyond it."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ablate.cli.output import duration
-from ablate.records.spelling import spelled
+from ablate.records.spelling import short
 from ablate.sweep.events import (
     BatchSplit,
     Counts,
@@ -137,7 +137,7 @@ def summary_lines(event: SweepEnded) -> list[str]:
 
 
 def _values(event: Tuned) -> str:
-    values = ", ".join(f"{path.rpartition('.')[2]}={spelled(value)}" for path, value in event.values.items())
+    values = ", ".join(f"{path.rpartition('.')[2]}={short(value)}" for path, value in event.values.items())
     tried = f"the best of {event.combinations} combinations"
     return f"{values}, {tried}" + (" though every one diverged" if event.value is None else f" ({event.value:.4g})")
 

@@ -23,14 +23,14 @@ COLUMNS = {
     "results": "have a result",
     "resume": "from a checkpoint",
     "grown": "from fewer steps",
-    "anew": "anew",
+    "anew": "from the first step",
     "failed": "wait for --retry failed",
     "oom": "wait for --retry oom",
     "timed_out": "wait for --retry timeout",
     "pruned": "pruned in tuning",
     "held": "not now",
     "later": "after tuning",
-    "new": "new",
+    "new": "new in the plan",
 }
 """The title of each of a preview's tallies."""
 
@@ -95,8 +95,8 @@ def run_experiment(
             }
         )
     else:
-        parts = [f"{counts.done} of {counts.planned} trials have a result"]
-        words = ("diverged", "failed", "timed_out", "waiting")
+        parts = [f"{counts.complete + counts.diverged} of {counts.planned} trials have a result"]
+        words = ("diverged", "pruned", "failed", "timed_out", "waiting")
         parts += [f"{number} {word.replace('_', ' ')}" for word in words if (number := getattr(counts, word))]
         typer.echo(", ".join(parts) + f": {study.path}")
         command = shlex.split(experiment.command)

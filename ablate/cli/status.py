@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from ablate.cli.lines import clean, totals_line
 from ablate.cli.output import console, print_json, print_table
 from ablate.records.layout import StudyFolder
 from ablate.records.locks import Driver
+from ablate.records.spelling import short
 from ablate.records.usage import Use
 from ablate.sweep.standing import Row, Standing
 from ablate.sweep.watching import bulletin_of, running
@@ -88,7 +89,7 @@ def _read(what: Path, runs: Path) -> _State:
         searched=count(searched),
         failed=_reasons(everything[everything["end"] == "failed"]),
         timed_out=_reasons(everything[everything["end"] == "timed_out"]),
-        interrupted=_reasons(frame[(frame["end"] == "waiting") & (frame["reason"] != "")]),
+        interrupted=_reasons(everything[(everything["end"] == "waiting") & (everything["reason"] != "")]),
         budget=uses(study, plan["budget"]),
         changed=changed,
         driver=driver,
@@ -128,6 +129,8 @@ def _print(state: _State) -> None:
     out = console()
     if state.plan.get("tuning"):
         out.print(_tuning(state.plan, state.searched))
+        for name, values in _chosen(state.plan):
+            out.print(f"tuned: {name}: {values}")
     for title, trials in (("failed", state.failed), ("timed out", state.timed_out), ("waiting", state.interrupted)):
         for each in trials:
             out.print(f"{title}: {each['arm']}, seed {each['seed']}: {each['reason']}")
@@ -141,7 +144,10 @@ def _print(state: _State) -> None:
         stops = "; it is used up" if use.reached and state.total["waiting"] else ""
         out.print(f"budget: {use.text}{stops}")
     if state.changed:
-        words = "has changed since this study was run; the counts are those of the file as it was then"
+        words = (
+            "has changed since this study was run; the counts are those of the file as it was then, and "
+            "`ablate run --dry-run` shows what a run would do now"
+        )
         out.print(f"note: {state.what} {words}")
     out.print(f"next: {state.following}")
 
@@ -164,11 +170,18 @@ def _tuned(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {arm["id"]: arm["tuned"] for arm in plan["arms"] if "tuned" in arm}
 
 
+def _chosen(plan: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for arm in plan["arms"]:
+        if values := arm.get("tuned"):
+            yield arm["name"], ", ".join(f"{path.rpartition('.')[2]}={short(value)}" for path, value in values.items())
+
+
 def _tuning(plan: Mapping[str, Any], tally: Mapping[str, int]) -> str:
     """How far tuning is: arms that have their values, and the trials that are known so far."""
     arms, done = [arm for arm in plan["arms"] if arm.get("tuning")], len(_tuned(plan))
     ends = [f"{tally[state]} {state.replace('_', ' ')}" for state in STATES if tally[state]]
-    return f"tuning: {done} of {len(arms)} arms have their values; {tally['planned']} trials so far ({', '.join(ends)})"
+    known = f"{tally['planned']} trials known so far ({', '.join(ends)})"
+    return f"tuning: {done} of {len(arms)} arms have their values; {known}"
 
 
 def _reasons(frame: pd.DataFrame) -> list[dict[str, Any]]:

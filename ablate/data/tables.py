@@ -174,6 +174,9 @@ def _place_of(name: str, names: Sequence[str], shown: str) -> int:
     if name not in names:
         near = get_close_matches(name, names, n=1)
         meant = f"did you mean `{near[0]}`? " if near else ""
+        parted = next((sign for sign in ";|\t," if len(names) == 1 and sign in names[0]), None)
+        if parted:
+            meant = f"its cells seem to be parted by {parted!r}, where a .csv has commas and a .tsv tabs; "
         has = f"it has {', '.join(f'`{each}`' for each in names)}"
         _refuse("S324", f"`{shown}` has no column `{name}`", meant + has)
     return list(names).index(name)

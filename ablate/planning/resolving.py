@@ -158,11 +158,10 @@ class _Resolving:
                 self._data[key] = task.load(str(self._experiment.folder))
             except InputError as error:
                 document = self._experiment.document
+                # What is set beside the file, as by `--set`, is what the user has just changed.
+                place = next((place for place in document.elsewhere if place[:1] == ("task",)), ("task",))
                 raise InputError(
-                    [
-                        document.diagnose(each.code, each.message, ("task",), help=each.help)
-                        for each in error.diagnostics
-                    ]
+                    [document.diagnose(each.code, each.message, place, help=each.help) for each in error.diagnostics]
                 ) from error
         return self._data[key]
 

@@ -9,6 +9,7 @@ from ablate.errors import Diagnostic
 from ablate.experiment import Experiment
 from ablate.experiment.identity import digest
 from ablate.records.layout import StudyFolder, read_json
+from ablate.slots import MANY_UNKNOWN
 
 SHOWN = 4
 """So many arms are named in a warning."""
@@ -37,6 +38,16 @@ def warnings_of(experiment: Experiment, plan: Mapping[str, Any]) -> Iterator[Dia
             yield document.diagnose("W003", words, ("factors",), key=True)
     yield from _declared(experiment, plan)
     yield from _other_data(experiment, plan)
+    yield from _unknown(experiment, plan)
+
+
+def _unknown(experiment: Experiment, plan: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    """Evaluated tokens that training has not: where they are many, a metric says little of the model."""
+    for name, share in plan["data"]["facts"].items():
+        if name.startswith("unknown_in_") and share > MANY_UNKNOWN:
+            words = f"{100 * share:.3g}% of the evaluated tokens of the {name.removeprefix('unknown_in_')} are unknown"
+            help = "cut the text finer, as by `tokens: characters`, or give it more rows"
+            yield experiment.document.diagnose("W016", words, ("task",), key=True, help=help)
 
 
 def _declared(experiment: Experiment, plan: Mapping[str, Any]) -> Iterator[Diagnostic]:

@@ -15,3 +15,8 @@ def spelled(level: object) -> str:
     except ValueError:
         return level
     return plain
+
+
+def short(value: object) -> str:
+    """A value for a reader, a number with three digits; two values may look alike."""
+    return f"{value:.3g}" if isinstance(value, float) else spelled(value)

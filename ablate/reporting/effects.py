@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from ablate.analysis.tuned import told_values
 from ablate.reporting.numbers import big, digits, fixed, interval, level, missing, plain, probability, whole
 from ablate.reporting.palette import GLYPHS, Look
 from ablate.reporting.study import Study
@@ -59,6 +60,7 @@ def arms_table(study: Study) -> Table:
     columns = [
         Column("name", "arm", numeric=False, adorn=named, compose=label_of),
         *_estimate_columns(study),
+        *([Column("tuned", "tuned to", numeric=False)] if study.plan.get("tuning") else []),
         Column("parameters_delta", "params Δ", unit="%", optional=True, adorn=_parameters),
         Column("flops_delta", "FLOPs Δ", unit="%", optional=True),
         Column("tokens_delta", "tokens Δ", unit="%", optional=True),
@@ -179,7 +181,7 @@ def _estimate_columns(study: Study, *, means: bool = True, unit: str | None = No
         *of_arm,
         Column("effect", "Δ", unit=unit),
         Column("low", "95% CI", unit="simultaneous", compose=lambda record: interval(record["low"], record["high"])),
-        Column("p_holm", "p", unit="Holm"),
+        Column("p_holm", "p", unit="t test, Holm"),
         Column("agree", "agree", unit="seeds", compose=_agree),
         Column("verdict", "verdict", numeric=False, adorn=lambda record, text: badge(text)),
         Column("diverged", "diverged", optional=True),
@@ -227,6 +229,7 @@ def _baseline(study: Study) -> Record:
         "mean": fixed(values.mean() if len(values) else None, study.places),
         "sd": fixed(values.std() if len(values) > 1 else None, study.places),
         "diverged": whole(study.diverged(arm)), "parameters": whole(arm.parameters), "flops": digits(plan["flops"], 6),
+        "tuned": plain(told_values(plan.get("tuned", {}))),
         "stuck": "",
     }  # fmt: skip
 
@@ -242,6 +245,7 @@ def _arm(study: Study, row: Mapping[str, Any]) -> Record:
         **{key: digits(row[key], 2) for key in ("correlation", "variance_ratio")},
         **{key: fixed(row[key], 2) for key in ("diverged_low", "diverged_high")},
         "parameters": whole(arm.parameters), "flops": digits(plan["flops"], 6),
+        "tuned": plain(told_values(plan.get("tuned", {}))),
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ablate.analysis.prose import number
 from ablate.analysis.tuned import edges
 from ablate.reporting.effects import label_of, named
-from ablate.reporting.numbers import digits, fixed, interval, level, plain, whole
+from ablate.reporting.numbers import digits, fixed, interval, level, missing, plain, whole
 from ablate.reporting.study import Study
 from ablate.reporting.tables import Column, Table
 
@@ -28,6 +28,34 @@ def tuning_table(study: Study) -> Table:
     ]
     again = {row["arm"]: row for row in study.results.at_baseline().to_dict("records")}
     return Table(columns, [_row(study, arm, params, again.get(arm["id"])) for arm in study.plan["arms"]], pinned=1)
+
+
+def tried_table(study: Study) -> Table:
+    """Every combination that an arm has tried: the objective's mean over the tuning seeds, and how they ended."""
+    frame = study.results.tuning()
+    params = list(study.plan["tuning"]["params"])
+    columns = [
+        Column("name", "arm", numeric=False, adorn=named, compose=label_of),
+        *(Column(path, path.rpartition(".")[2], empty="not tuned") for path in params),
+        Column("value", plain(study.metric), unit=plain(study.plan["units"][study.metric])),
+        Column("ends", "ended", numeric=False),
+        Column("chosen", "chosen", numeric=False),
+    ]
+    records = []
+    for (arm, _), rows in frame.groupby(["arm", "number"], sort=False):
+        shown = study.by_id[str(arm)]
+        values = {path: rows[f"tuned.{path}"].iloc[0] for path in params}
+        scores = rows[study.metric]
+        records.append(
+            {
+                "name": plain(shown.name), "label": shown.label, "look": shown.look,
+                **{path: "" if missing(value) else _written(value) for path, value in values.items()},
+                "value": fixed(scores.mean(), study.places) if scores.notna().all() else "",
+                "ends": ", ".join(f"{count} {end}" for end, count in rows["end"].value_counts(sort=False).items()),
+                "chosen": "chosen" if rows["chosen"].any() else "",
+            }
+        )  # fmt: skip
+    return Table(columns, records)
 
 
 def how(study: Study) -> str:

@@ -30,7 +30,7 @@ from ablate.slots.model import (
 from ablate.slots.probe import Attended, Probe, Reading, Seen
 from ablate.slots.section import Page, Section
 from ablate.slots.site import ImpossibleError, Parameter, Site, mark, place
-from ablate.slots.task import Data, Task
+from ablate.slots.task import MANY_UNKNOWN, Data, Task
 from ablate.slots.training import Initializer, Loss, Optimizer, Schedule
 from ablate.slots.traits import Traits
 
@@ -43,6 +43,7 @@ SLOTS: Mapping[str, type[Component]] = {slot.slot: slot for slot in (*_OF_THE_MO
 
 __all__ = [
     "IGNORED",
+    "MANY_UNKNOWN",
     "SLOTS",
     "TRAINER",
     "Advanced",

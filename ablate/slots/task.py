@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
+MANY_UNKNOWN = 0.2
+"""Share of the evaluated tokens that may be unknown without a word on it."""
+
+
 class Data(Protocol):
     """A task's data, read and checked, ready to give batches.
 
@@ -25,7 +29,8 @@ class Data(Protocol):
     digest: str
     """Hash of the content and of how it is cut; part of a trial's identity."""
     facts: Mapping[str, float]
-    """What the report states of the data, as ``unigram_entropy`` in nats."""
+    """What the report states of the data, as ``unigram_entropy`` in nats. Shares that begin with ``unknown_in_`` are of
+    evaluated tokens that training has not: a plan warns of many."""
 
     def batch(self, size: int, generator: torch.Generator) -> Batch:
         """Training samples, ``size`` of them, drawn from ``generator`` alone."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ablate.records.spelling import spelled
+from ablate.records.spelling import short
 
 Record = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ class Label:
     @property
     def shown(self) -> str:
         """The arm's name, with the tuned values."""
-        values = ", ".join(f"{path.rpartition('.')[2]}={spelled(value)}" for path, value in self.tuned.items())
+        values = ", ".join(f"{path.rpartition('.')[2]}={short(value)}" for path, value in self.tuned.items())
         return f"{self.arm_name} [{values}]" if values else self.arm_name
 
     def attributes(self, attempt: int) -> dict[str, Any]:

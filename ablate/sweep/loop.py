@@ -231,7 +231,7 @@ class Loop:
             self._paused(running, *reached)
         elif self._stopping or report.end == "stale":
             if report.end == "stale":
-                self._stale = report.error
+                self._stale = self._stale or report.error
             self._backlog.waiting.appendleft(running.label)
             self._books.enter(_waits(folder.id))
         else:

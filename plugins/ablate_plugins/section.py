@@ -235,7 +235,8 @@ class Tuning(Section):
         if not study.plan.get("tuning"):
             return ""
         table = page.table(tuning.tuning_table(study), "tuning", "The tuned values of each arm")
-        return page.template("tuning.html", how=tuning.how(study), table=table)
+        tried = page.table(tuning.tried_table(study), "tried", "The combinations that each arm has tried")
+        return page.template("tuning.html", how=tuning.how(study), table=table, tried=tried)
 
 
 class Unfinished(Section):

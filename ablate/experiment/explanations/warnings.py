@@ -271,4 +271,17 @@ Right:
 
     factors: {norm: {path: model.norm, levels: [layer, rms]}}
 """,
+    "W016": """Many of the tokens that a model is judged on are unknown to it.
+
+Training knows the tokens of its own rows; any other one is `<unk>` in the evaluation. Where that is most of them, as
+with one word a row that no other row has, all arms learn to answer `<unk>`, and none is better than another.
+
+Wrong:
+
+    task: {kind: pairs, path: words.tsv, source: word, target: reversed}
+
+Right:
+
+    task: {kind: pairs, path: words.tsv, source: word, target: reversed, tokens: characters}
+""",
 }

@@ -128,6 +128,8 @@ class LabelledText(Task):
         )
         data = _Labelled(numbered, labels, training, evaluated, interface, self.buckets)
         data.digest = self._digest(tables)
+        unknown = (numbered.tokens(evaluated) == UNKNOWN).double().mean() if self.tokens != "bytes" else 0.0
+        data.facts = {**data.facts, "unknown_in_text": float(unknown)}
         return data
 
     def _read(self, folder: str, path: str) -> Table:
