@@ -22,8 +22,8 @@ REPORTED = {
 }  # fmt: skip
 # These are about a file as a whole, or hold a character that the explanation itself may not print.
 YAML = sorted({code for code in EXPLANATIONS if code[0] == "Y"} - {"Y001", "Y002", "Y003", "Y004"} | {"W010"})
-# Their examples are words of the command line, or need records, or the lack of a package.
-COMMANDS = {"S113", "S115", "S116", "S117", "S119", "S120", "S121", "S122", "G218", "W005", "W008", "W009"}
+# Their examples are words of the command line, or need records, a table, or the lack of a package.
+COMMANDS = {"S113", "S115", "S116", "S117", "S119", "S120", "S121", "S122", "G218", "W005", "W008", "W009", "W016"}
 PLUGINS = {"S107", "S108", "S109", "S110", "S112", "S118", "G210", "G220"}
 EXPERIMENTS = sorted(
     {code for code in EXPLANATIONS if code[:2] in ("S1", "G2", "W0")} - COMMANDS - PLUGINS - {"W002", "W010"}

@@ -89,3 +89,26 @@ def test_a_rule_that_hides_a_divergence_on_record(tmp_path: Path) -> None:
     harmless = write(tmp_path, levels, *short, ("objective:", "exclude: [{norm: rms, why: slow}]\nobjective:"))
     assert not [each for each in warned(harmless) if each.code == "W005"]
     assert not [each for each in ablate.plan(path, runs=tmp_path / "others").warnings if each.code == "W005"]
+
+
+def test_tokens_of_the_evaluation_that_training_does_not_know(tmp_path: Path) -> None:
+    words = ["".join(chr(97 + (index * step) % 26) for step in range(3, 8)) + str(index) for index in range(60)]
+    rows = "".join(f"{word}\t{word[::-1]}\n" for word in words)
+    (tmp_path / "words.tsv").write_text(f"word\treversed\n{rows}")
+    task = "task: {kind: pairs, path: words.tsv, source: word, target: reversed, tokens: words}"
+    model = (
+        "  kind: decoder\n  width: 16\n  depth: 2\n  mixer: {kind: attention, heads: 2}\n",
+        "  kind: rnn_seq2seq\n",
+    )
+    factors = (f"  placement: {{{LEVELS}}}\n  {SWITCH}\n", "  width: {path: model.width, levels: [64, 32]}\n")
+    changes = [("task: {kind: text, source: python-docs, context: 16}", task), model, factors]
+    found = [each for each in warned(write(tmp_path, *changes)) if each.code == "W016"]
+    assert [(each.message, each.help) for each in found] == [
+        (
+            f"100% of the evaluated tokens of the {side} are unknown",
+            "cut the text finer, as by `tokens: characters`, or give it more rows",
+        )
+        for side in ("source", "target")
+    ]
+    finer = [each.code for each in warned(write(tmp_path, *changes, ("tokens: words", "tokens: characters")))]
+    assert "W016" not in finer
