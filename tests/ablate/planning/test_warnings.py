@@ -98,7 +98,7 @@ def test_tokens_of_the_evaluation_that_training_does_not_know(tmp_path: Path) ->
     task = "task: {kind: pairs, path: words.tsv, source: word, target: reversed, tokens: words}"
     model = (
         "  kind: decoder\n  width: 16\n  depth: 2\n  mixer: {kind: attention, heads: 2}\n",
-        "  kind: rnn_seq2seq\n",
+        "  kind: rnn_seq2seq\n  width: 16\n",
     )
     factors = (f"  placement: {{{LEVELS}}}\n  {SWITCH}\n", "  width: {path: model.width, levels: [16, 8]}\n")
     changes = [("task: {kind: text, source: python-docs, context: 16}", task), model, factors]
