@@ -35,8 +35,8 @@ def edges(plan: Mapping[str, Any], arm: Mapping[str, Any], tuning: pd.DataFrame)
             where = "near the lower end of its range" if share < NEAR else "near the upper end of its range"
             at_edge = not NEAR <= share <= 1 - NEAR
         else:
-            values = {each for each in tried[f"tuned.{path}"] if isinstance(each, int | float)}
-            at_edge = len(values) > 1 and value in (min(values), max(values))
+            values = {each for each in tried[f"tuned.{path}"] if _is_number(each)}
+            at_edge = len(values) > 1 and _is_number(value) and value in (min(values), max(values))
             where = "the lowest that was tried" if at_edge and value == min(values) else "the highest that was tried"
         if at_edge:
             found[path] = where
@@ -46,6 +46,10 @@ def edges(plan: Mapping[str, Any], arm: Mapping[str, Any], tuning: pd.DataFrame)
 def told_values(values: Mapping[str, Any]) -> str:
     """Tuned values in words: the last part of each path, and numbers in three digits."""
     return ", ".join(f"{path.rpartition('.')[2]}={short(value)}" for path, value in values.items())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _share(value: float, ends: Sequence[float], *, log: bool) -> float:

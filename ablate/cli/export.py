@@ -84,7 +84,12 @@ def _of_arm(study: StudyFolder, name: str | None, seed: int | None) -> TrialFold
     if len(own) > 1:
         seeds = ", ".join(str(each["seed"]) for each in own[:10]) + (", …" if len(own) > 10 else "")
         raise InputError.one("S116", f"`{name}` has {len(own)} trials: say which", help=f"--seed, one of {seeds}")
-    return study.trial(own[0]["id"])
+    folder = study.trial(own[0]["id"])
+    if not folder.path.is_dir():
+        why = "its arm is still being tuned" if arm.get("tuning") and "tuned" not in arm else "it has not begun yet"
+        help = f"`ablate status {study.path}` says what to do next"
+        raise InputError.one("S412", f"trial {folder.id} has no trained model: {why}", help=help)
+    return folder
 
 
 def _plugins(folder: TrialFolder, config: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ class Traced:
     path: str
     value: Any
     source: str
-    """File and line, ``--set``, ``match`` (solved), or ``default``."""
+    """File and line, ``--set``, ``match`` (solved), ``tune`` (found, or still to be found), or ``default``."""
 
 
 def trace(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> list[Traced]:
@@ -56,6 +56,9 @@ def _leaves(path: str, value: Any) -> dict[str, Any]:
 
 
 def _source(path: str, arm: Mapping[str, Any], sets: list[dict[str, Any]], written: Mapping[str, str]) -> str:
+    found, sought = arm.get("tuned") or {}, (arm.get("tuning") or {}).get("params", ())
+    if tuned := next((each for each in sought if path == each or path.startswith(f"{each}.")), None):
+        return "tune" if tuned in found else "to be tuned"
     names = {path, path.removesuffix(".kind")}
     if names & set(arm.get("matched", {})):
         return "match"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 Fault = tuple[str, str]
@@ -78,6 +79,18 @@ def _each(shape: Shape) -> Shape:
     return check
 
 
+def _pair(first: Shape, second: Shape) -> Shape:
+    def check(value: Any) -> Fault | None:
+        if not isinstance(value, list) or len(value) != 2:
+            return "", "{} is no pair"
+        for index, shape in enumerate((first, second)):
+            if fault := shape(value[index]):
+                return f"[{index}]{fault[0]}", fault[1]
+        return None
+
+    return check
+
+
 def _values(shape: Shape) -> Shape:
     def check(value: Any) -> Fault | None:
         if not isinstance(value, dict):
@@ -136,6 +149,22 @@ _ARM = _fields(
     matched=_maybe(_values(_scalar)),
     activations=_maybe(_whole),
     units=_values(_text),
+    tuning=_maybe(_fields({"identity": _text, "params": _each(_text)})),
+    tuned=_values(_anything),
+)
+_TUNED = {"id": _text, "arm": _text, "seed": _whole, "tuned": _values(_anything)}
+_ENDS = _maybe(_pair(_number, _number))
+_TUNING = _fields(
+    {
+        "method": _text,
+        "params": _values(_fields({"log": _ENDS, "linear": _ENDS})),
+        "seeds": _each(_whole),
+        "combinations": _whole,
+        "halving": _maybe(_fields({"reduction": _whole, "rungs": _whole})),
+    },
+    runs=_each(_fields({**_TUNED, "number": _whole})),
+    at_baseline=_maybe(_each(_fields(_TUNED))),
+    widened=_whole,
 )
 _PLAN = _fields(
     {
@@ -180,6 +209,7 @@ _PLAN = _fields(
         )
     ),
     match=_maybe(_values(_anything)),
+    tuning=_maybe(_TUNING),
     vocabulary=_maybe(_whole),
     git=_maybe(_fields({"commit": _text}, dirty=_anything)),
     folder=_text,
@@ -202,6 +232,7 @@ _RECORD = _fields(
     steps=_maybe(_whole),
     tokens=_maybe(_whole),
     micro_batch=_maybe(_whole),
+    rungs=_each(_pair(_whole, _values(_maybe(_number)))),
     peak_memory=_maybe(_whole),
     seconds=_maybe(_number),
     lineage=_maybe(_text),
@@ -218,14 +249,35 @@ def _of_plan(plan: Mapping[str, Any]) -> Iterator[str]:
     arms = {arm["id"] for arm in plan["arms"]}
     if plan["baseline"] not in arms:
         yield "`baseline` is none of its arms"
-    for number, trial in enumerate(plan["trials"]):
-        if trial["arm"] not in arms:
-            yield f"`trials[{number}].arm` is none of its arms"
-        if not trial["id"] or "/" in trial["id"] or trial["id"].startswith("."):
-            yield f"`trials[{number}].id` is no identity"
+    yield from _of_trials("trials", plan["trials"], arms)
+    yield from _of_tuning(plan, arms)
     if plan["objective"]["metric"] not in plan["units"]:
         yield "`objective.metric` is none of its `units`"
     if plan["objective"]["goal"] not in ("min", "max"):
         yield "`objective.goal` is neither `min` nor `max`"
     if not plan["seeds"]:
         yield "`seeds` is empty"
+
+
+def _of_trials(place: str, trials: Iterable[Mapping[str, Any]], arms: Collection[str]) -> Iterator[str]:
+    for number, trial in enumerate(trials):
+        if trial["arm"] not in arms:
+            yield f"`{place}[{number}].arm` is none of its arms"
+        if not trial["id"] or "/" in trial["id"] or trial["id"].startswith("."):
+            yield f"`{place}[{number}].id` is no identity"
+
+
+def _of_tuning(plan: Mapping[str, Any], arms: Collection[str]) -> Iterator[str]:
+    tuning = plan.get("tuning") or {}
+    params = tuning.get("params", {})
+    for key in ("runs", "at_baseline"):
+        yield from _of_trials(f"tuning.{key}", tuning.get(key) or (), arms)
+    for path, search in params.items():
+        ends = search["log"] or search["linear"]
+        if ends and not (0 if search["log"] else -math.inf) < ends[0] < ends[1] < math.inf:
+            yield f"`tuning.params.{path}` is no range"
+    for number, arm in enumerate(plan["arms"]):
+        for path, value in arm.get("tuned", {}).items():
+            ranged = path in params and (params[path]["log"] or params[path]["linear"])
+            if path not in params or (ranged and not (_is_number(value) and (value > 0 or not params[path]["log"]))):
+                yield f"`arms[{number}].tuned.{path}` is nothing that was tried"

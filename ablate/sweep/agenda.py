@@ -46,8 +46,9 @@ class Agenda:
         for record in found.records.values():
             agenda.sealed(record)
         for trial, reached in found.rungs.items():
-            for step, value in reached.items():
-                agenda.reached(trial, step, value)
+            for step, metrics in reached.items():
+                if (metric := plan["objective"]["metric"]) in metrics:
+                    agenda.reached(trial, step, metrics[metric])
         for trial in found.pruned:
             agenda.gave_up(trial)
         return agenda
@@ -56,16 +57,18 @@ class Agenda:
 
     def sealed(self, record: Record) -> None:
         """A trial has its result."""
-        metric = record["metrics"].get(self._objective["metric"]) if record["end"] == "complete" else None
-        self._known.finals[record["trial"]] = self._cost(metric)
+        metric = self._objective["metric"]
+        final = record["metrics"].get(metric) if record["end"] == "complete" else None
+        self._known.finals[record["trial"]] = self._cost(final)
         self._known.rungs.setdefault(record["trial"], {}).update(
-            {step: self._cost(value) for step, value in record.get("rungs", ())}
+            {step: self._cost(values[metric]) for step, values in record.get("rungs", ()) if metric in values}
         )
         self._note(record["trial"])
 
     def reached(self, trial: str, step: int, value: float | None) -> None:
         """A tuning trial has come to a rung, with this value of the objective; None where it is not finite."""
         self._known.rungs.setdefault(trial, {})[step] = self._cost(value)
+        self._known.pruned.discard(trial)  # it had been, and has run since
         self._note(trial)
 
     def gave_up(self, trial: str) -> None:

@@ -99,6 +99,8 @@ class Backlog:
         for trial in self._found.damaged:
             self._emit(Reconciled(trial, "its record was damaged; it was set aside, and the trial runs again"))
         self._books.enter(self._reconcile)
+        for arm in self._tuned:  # whoever found their values may have died before they were entered
+            self._books.enter(proposals(self._title(arm), self._agenda, arm))
         self.open()
         self._grow()
 
@@ -159,13 +161,20 @@ class Backlog:
         for arm in chosen.keys() - self._tuned.keys():
             best, tried = self._agenda.best(arm), self._agenda.tried(arm)
             self._emit(Tuned(names[arm], best.values, self._agenda.value(best.cost), len(tried)))
-            self._books.enter(proposals(names[arm], self._agenda, arm))
+            self._books.enter(proposals(self._title(arm), self._agenda, arm))
         self._tuned, self.plan, self._configs = chosen, plan, Configs(plan)
         self._configs.go_on_from(self._going_on)
         write_plan(self._study, plan, None)
 
+    def _title(self, id: str) -> str:
+        """What an arm's proposals are called: by its name, and where another has the same, by its identity too."""
+        names = {arm["id"]: str(arm["name"]) for arm in self.plan["arms"]}
+        alone = list(names.values()).count(names[id]) == 1
+        return names[id] if alone else f"{names[id]} ({id})"
+
     def _reconcile(self, index: Index) -> None:
-        index.reconcile(self._found.records, self._found.failed, self._opened.keys())
+        at_rungs = {trial["id"] for trial in (self.plan.get("tuning") or {}).get("runs", ())}  # some wait for judgement
+        index.reconcile(self._found.records, self._found.failed, self._opened.keys() | at_rungs)
 
     # --- what is started ---
 

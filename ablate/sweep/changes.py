@@ -72,6 +72,15 @@ def planned_before(study: StudyFolder) -> dict[str, Before]:
         return {folder.id: Before() for folder in study.trials()}
 
 
+def tuned_before(study: StudyFolder) -> set[str]:
+    """The trials that the study's last plan had for tuning, and those at the baseline's values."""
+    try:
+        tuning = read_json(study.plan).get("tuning") or {}
+        return {trial["id"] for key in ("runs", "at_baseline") for trial in tuning.get(key) or ()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return set()
+
+
 def orphans(study: StudyFolder, plan: Mapping[str, Any]) -> list[Orphan]:
     """The arms whose results or attempts a plan leaves out, in the order of the study's last plan.
 
@@ -139,13 +148,15 @@ class _Comparison:
     def __init__(self, plan: Mapping[str, Any]) -> None:
         self._configs = Configs(plan)
         self._by_name: dict[str, str] = {}
-        self._arms = {arm["id"] for arm in plan["arms"]}
+        self._arms = {arm["id"]: arm for arm in plan["arms"]}
         for each in self._configs.labels():
             self._by_name.setdefault(each.arm_name, each.trial)
 
     def __call__(self, name: str, folders: list[TrialFolder]) -> tuple[str, ...]:
         """Why the trials of this arm are in the plan no more."""
         configs = [config for folder in folders if (config := _config(folder))]
+        if tuned := next(filter(None, map(self._tuned_otherwise, configs)), None):
+            return tuned
         if configs and all(str(config.get("arm")) in self._arms for config in configs):
             seeds = sorted({config["seed"] for config in configs if isinstance(config.get("seed"), int)})
             return (f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} no longer planned",)
@@ -157,6 +168,15 @@ class _Comparison:
             return ("its config.json cannot be read",)
         differences = tuple(_differences(old, self._configs[self._by_name[name]]))
         return differences or ("its identity is worked out in another way by this version of Ablate",)
+
+    def _tuned_otherwise(self, config: Mapping[str, Any]) -> tuple[str, ...]:
+        """How the values that a trial's arm was tuned to differ from those it has now; nothing where they do not."""
+        arm = self._arms.get(str(config.get("arm")))
+        if arm is None or bool(arm.get("tuning")) == ("untuned" not in config):
+            return () if arm is None else ("the arm is tuned now" if arm.get("tuning") else "the arm is tuned no more",)
+        old, new = config.get("tuned") or {}, arm.get("tuned") or {}
+        pairs = ((path, old.get(path, _ABSENT), new.get(path, _ABSENT)) for path in (*old, *(new.keys() - old.keys())))
+        return tuple(f"tuned to {path}: {_spelled(a)} -> {_spelled(b)}" for path, a, b in pairs if a != b)
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:

@@ -86,7 +86,7 @@ def _waste(study: StudyFolder, wanted: Collection[str]) -> list[Waste]:
     tuning = plan.get("tuning") or {}
     planned = {trial["id"] for key in ("runs", "at_baseline") for trial in tuning.get(key, ())}
     planned |= {trial["id"] for trial in plan["trials"]}
-    tuned = {arm["tuning"]["identity"] for arm in plan["arms"] if arm.get("tuning")}
+    tuned = {arm["tuning"]["identity"] for arm in plan["arms"] if arm.get("tuning") and "tuned" not in arm}
     records = survey(study, mend=False).records
     needed = {each.trial for each in Lineages(plan).shorter(study, records).values()}
     found: dict[str, list[Path]] = {kind: [] for kind in KINDS}

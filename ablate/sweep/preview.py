@@ -9,7 +9,7 @@ from typing import Any
 from ablate.records.layout import StudyFolder
 from ablate.records.usage import uses
 from ablate.sweep.agenda import Agenda
-from ablate.sweep.changes import orphans, planned_before, refusal_of
+from ablate.sweep.changes import orphans, planned_before, refusal_of, tuned_before
 from ablate.sweep.choosing import Only, Seeds, choose, retried
 from ablate.sweep.growing import Lineages, has_checkpoint, told
 from ablate.sweep.lock import refusal
@@ -39,7 +39,7 @@ class Tally:
     held: int = 0
     """Are not to be started by this call: ``only``, ``seeds`` or ``limit`` leaves them waiting."""
     later: int = 0
-    """Open once the tuning of their arm has come so far."""
+    """Open once the tuning of their arm has come so far, or wait at a rung until their batch is there."""
     new: int = 0
     """How many of all these the study's last plan had not."""
 
@@ -92,7 +92,7 @@ def preview(
     """
     chosen, retry = choose(plan, only, seeds), retried(retry)
     found = survey(study, mend=False)
-    before = planned_before(study).keys()
+    before = tuned_before(study) | planned_before(study).keys()
     agenda = Agenda.after(plan, found)
     runs, _ = agenda.moves()
     plan = agenda.plan
@@ -110,8 +110,10 @@ def preview(
                 kind = "grown" if shorter[id].kept else "anew"
         tallies[trials[id]["arm"]] += Tally(**{kind: 1}, new=0 if id in before else 1)
     arm_of = {trial["id"]: trial["arm"] for trial in (plan.get("tuning") or {}).get("runs", ())}
-    for id in agenda.given_up:
+    for id in (given_up := agenda.given_up):
         tallies[arm_of[id]] += Tally(pruned=1)
+    for id in arm_of.keys() - trials.keys() - set(given_up):
+        tallies[arm_of[id]] += Tally(later=1)
     arms = tuple((arm["id"], arm["name"], tallies[arm["id"]]) for arm in plan["arms"])
     refused = refusal(study) or (None if extend else refusal_of(study, orphans(study, plan)))
     seen = Preview(study, arms, refused, tuple(told(growing)))

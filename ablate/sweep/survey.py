@@ -26,8 +26,8 @@ class Survey:
     failed: tuple[FailedAttempt, ...]
     damaged: tuple[str, ...]
     """Trials whose record could not be read; it was set aside, and they run again."""
-    rungs: Mapping[str, Mapping[int, float | None]] = field(default_factory=dict)
-    """The objective's value of tuning trials at the rungs that they have reached, by step."""
+    rungs: Mapping[str, Mapping[int, Mapping[str, float | None]]] = field(default_factory=dict)
+    """The metrics of tuning trials at the rungs that they have reached, by step: the objective may have changed."""
 
     @property
     def pruned(self) -> list[str]:
@@ -71,7 +71,7 @@ def survey(study: StudyFolder, *, mend: bool = True) -> Survey:
     records: dict[str, Record] = {}
     failed: list[FailedAttempt] = []
     damaged: list[str] = []
-    rungs: dict[str, Mapping[int, float | None]] = {}
+    rungs: dict[str, Mapping[int, Mapping[str, float | None]]] = {}
     for folder in study.trials():
         record = _record(folder)
         if record is not None:
@@ -81,7 +81,7 @@ def survey(study: StudyFolder, *, mend: bool = True) -> Survey:
                 os.replace(folder.result, folder.result.with_suffix(".damaged.json"))
             damaged.append(folder.id)
         attempts = folder.attempts()
-        if reached := dict(rung for attempt in attempts if (rung := rung_of(attempt))):
+        if reached := {rung[0]: _metrics_at(attempt) for attempt in attempts if (rung := rung_of(attempt))}:
             rungs[folder.id] = reached
         for attempt in attempts:
             if attempt.end.exists() and (label := _label(folder)):
@@ -97,6 +97,13 @@ def rung_of(attempt: AttemptFolder) -> tuple[int, float | None] | None:
     told = _object(attempt.rung)
     step, value = told.get("step"), told.get("value")
     return (step, value if isinstance(value, int | float) else None) if isinstance(step, int) else None
+
+
+def _metrics_at(attempt: AttemptFolder) -> dict[str, float | None]:
+    """All metrics at the rung at which an attempt paused."""
+    metrics = _object(attempt.rung).get("metrics")
+    told = metrics.items() if isinstance(metrics, Mapping) else ()
+    return {name: value for name, value in told if value is None or isinstance(value, int | float)}
 
 
 def how_it_ended(attempt: AttemptFolder) -> tuple[str, str, str | None]:

@@ -266,9 +266,14 @@ def _use_threads(threads: int) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """An exception as one line of at most 300 characters."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}"[:300] if lines else type(error).__name__
+    """An exception as one line of at most 300 characters, which any file can hold."""
+    try:
+        said = str(error)
+    except Exception as other:  # a stranger's class
+        said = f"its message cannot be told ({type(other).__name__})"
+    lines = said.strip().splitlines()
+    line = f"{type(error).__name__}: {lines[0]}"[:300] if lines else type(error).__name__
+    return line.encode(errors="backslashreplace").decode()  # a name of a file may be no text
 
 
 def main() -> None:

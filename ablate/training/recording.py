@@ -63,9 +63,9 @@ def record_of(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
     }
 
 
-def objective_at(module: TrialModule, job: Job, step: int) -> float | None:
-    """The objective at an evaluation; None where it is not finite."""
-    return _finite(dict(module.history.evaluations)[step][job.raw["observe"]["objective"]])
+def metrics_at(module: TrialModule, step: int) -> dict[str, float | None]:
+    """The metrics at an evaluation; None where one is not finite."""
+    return {name: _finite(value) for name, value in dict(module.history.evaluations)[step].items()}
 
 
 def write_curves_and_readings(place: AttemptFolder, module: TrialModule) -> dict[str, Path]:
@@ -85,10 +85,10 @@ def instant(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _rungs(module: TrialModule, job: Job) -> list[list[float | None]]:
-    """Step and objective at each rung that the trial has passed."""
+def _rungs(module: TrialModule, job: Job) -> list[list[Any]]:
+    """Step and metrics at each rung that the trial has passed."""
     passed = dict(module.history.evaluations)
-    return [[step, objective_at(module, job, step)] for step in job.rungs if step in passed]
+    return [[step, metrics_at(module, step)] for step in job.rungs if step in passed]
 
 
 def _check_metrics(task: Task, final: Mapping[str, float], judged: Sequence[str]) -> None:

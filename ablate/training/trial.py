@@ -28,7 +28,7 @@ from ablate.training.loggers import Loggers
 from ablate.training.memory import PeakMemory
 from ablate.training.module import TrialModule, beginning
 from ablate.training.out_of_memory import ran_out_of_memory
-from ablate.training.recording import instant, objective_at, record_of, write_curves_and_readings
+from ablate.training.recording import instant, metrics_at, record_of, write_curves_and_readings
 from ablate.training.splitting import sees_the_batch
 
 OnProgress = Callable[..., None]
@@ -256,9 +256,9 @@ def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
 
 
 def _pause(module: TrialModule, place: AttemptFolder, job: Job) -> str:
-    """Write what a tuning trial that has reached its rung is judged by."""
-    value = objective_at(module, job, module.done)
-    write_json(place.rung, {"step": module.done, "value": value})
+    """Write what a tuning trial that has reached its rung is judged by, and what it would be by another objective."""
+    metrics = metrics_at(module, module.done)
+    write_json(place.rung, {"step": module.done, "value": metrics[job.raw["observe"]["objective"]], "metrics": metrics})
     return "paused"
 
 

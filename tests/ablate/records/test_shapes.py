@@ -14,6 +14,7 @@ from ablate.cli.status import show_status
 from ablate.errors import InputError
 from ablate.records import frames
 from ablate.records.layout import StudyFolder
+from ablate.records.shapes import record_fault
 from tests.study_maker import make_study
 
 OTHERS = [None, True, -3, 2.5, "text", [], {}, [1], {"a": 1}, float("nan"), 10**400]
@@ -64,6 +65,11 @@ def study(tmp_path: Path) -> StudyFolder:
     return StudyFolder(make_study(tmp_path / "study", factors=factors, seeds=2, steps=20, excluded=[cell]))
 
 
+def _rungs_fault(rungs: object) -> str | None:
+    record = {"trial": "t", "arm_name": "a", "seed": 0, "levels": {}, "end": "complete", "reason": None, "attempt": 1}
+    return record_fault({**record, "metrics": {}, "components": [], "rungs": rungs})
+
+
 def outcome(study: StudyFolder) -> list[str]:
     """Read everything of a study; the codes of the error that this is, if it is one. No other exception is caught."""
     try:
@@ -85,6 +91,35 @@ def test_a_plan_damaged_anywhere_is_one_clear_error_or_none(study: StudyFolder) 
         seen += [outcome(study)]
     assert {tuple(codes) for codes in seen} == {(), ("S403",)}
     assert seen.count(["S403"]) > len(seen) / 4  # the rest is in options, which may be anything
+
+
+def test_tuning_damaged_anywhere_is_one_clear_error_or_none(study: StudyFolder) -> None:
+    sound = json.loads(study.plan.read_text())
+    path = "training.optimizer.lr"
+    arm = sound["arms"][1]
+    tuned = {"arm": arm["id"], "tuned": {path: 1e-3}, "seed": 100}
+    sound["tuning"] = {
+        "method": "grid",
+        "params": {path: {"log": [1e-4, 1e-2], "linear": None, "values": None, "n": 2}},
+        "seeds": [100],
+        "combinations": 2,
+        "halving": {"reduction": 2, "rungs": 1},
+        "runs": [{**tuned, "id": "aaaa", "number": 0}],
+        "at_baseline": [{**tuned, "id": "bbbb"}],
+        "widened": 1,
+    }
+    arm |= {"tuning": {"identity": "cccc", "params": [path]}, "tuned": {path: 1e-3}}
+    seen = []
+    for value, method in itertools.product([sound["tuning"], *damaged(sound["tuning"])], ["grid", "random"]):
+        changed = {**value, "method": method} if isinstance(value, dict) and value.get("method") == "grid" else value
+        study.plan.write_text(json.dumps({**sound, "tuning": changed}))
+        seen.append(outcome(study))
+    for value in damaged(arm["tuned"]):
+        study.plan.write_text(json.dumps(replaced(sound, ("arms", 1, "tuned"), value)))
+        seen.append(outcome(study))
+    assert seen[0] == []
+    assert {tuple(codes) for codes in seen} == {(), ("S403",)}
+    assert seen.count(["S403"]) > len(seen) / 4
 
 
 def test_a_record_damaged_anywhere_is_one_clear_error_or_none(study: StudyFolder) -> None:
@@ -129,6 +164,16 @@ def test_a_plan_that_lacks_something_inside_says_what(study: StudyFolder) -> Non
     study.plan.write_text(json.dumps(without(json.loads(study.plan.read_text()), ("arms", 2, "config", "training"))))
     with pytest.raises(InputError, match=r"cannot be read: it lacks `arms\[2\]\.config\.training`"):
         frames.read_plan(study.path)
+
+
+def test_a_record_says_what_its_trial_was_at_its_rungs_or_is_damaged() -> None:
+    sound = {"step": [[2, {"val/loss": 1.5}], [4, {"val/loss": None}]], "none": []}
+    assert {_rungs_fault(rungs) for rungs in sound.values()} == {None}
+    assert _rungs_fault(5) == "`rungs` is not a list"
+    assert _rungs_fault([[1]]) == "`rungs[0]` is no pair"
+    assert _rungs_fault([[2, {}], ["a", {}]]) == "`rungs[1][0]` is not a whole number"
+    assert _rungs_fault([[2, 1.5]]) == "`rungs[0][1]` is not a mapping"
+    assert _rungs_fault([[2, {"val/loss": "x"}]]) == "`rungs[0][1].val/loss` is not a number"
 
 
 def test_a_file_that_is_nested_without_end_is_told(study: StudyFolder) -> None:

@@ -23,6 +23,13 @@ MODULUS = 1_000_003
 _LEAKED: list[bytes] = []
 
 
+class _Silent(Exception):
+    """Says nothing of what is wrong."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
 def train(
     folder: TrialFolder,
     attempt: int,
@@ -51,7 +58,9 @@ def train(
     observe = config["observe"]
     while step < steps:
         if step == observe.get("pause_at"):
-            write_json(folder.attempt(attempt).rung, {"step": step, "value": _bowl(does, config["seed"], step)})
+            metrics = _metrics(does, config["seed"], step)
+            told = {"step": step, "value": metrics[observe["objective"]], "metrics": metrics}
+            write_json(folder.attempt(attempt).rung, told)
             _write_checkpoint(folder, attempt, step, state, costs)
             return "paused"
         time.sleep(does.get("seconds", 0.0) if attempt in does.get("slow", [attempt]) else 0.0)
@@ -89,9 +98,9 @@ def train(
         "lineage": config.get("lineage"),
     }
     if "lr" in does:
-        rungs = [[rung, _bowl(does, config["seed"], rung)] for rung in observe.get("rungs", ())]
+        rungs = [[rung, _metrics(does, config["seed"], rung)] for rung in observe.get("rungs", ())]
         record |= {
-            "metrics": {"val/loss": _bowl(does, config["seed"], steps)},
+            "metrics": _metrics(does, config["seed"], steps),
             "rungs": rungs,
             "tuned": config["tuned"],
         }
@@ -105,6 +114,11 @@ def _began(config: dict[str, Any], attempt: int, first: int, costs: float) -> di
     if not first or "continues" not in config or attempt > 1:
         return {}
     return {"continued_from": {"trial": config["continues"], "steps": first, "seconds": first * costs}}
+
+
+def _metrics(does: dict[str, Any], seed: int, step: int) -> dict[str, float]:
+    """The loss, and one that is smallest at another learning rate."""
+    return {"val/loss": _bowl(does, seed, step), "val/other": _bowl({**does, "best": 1e-4}, seed, step)}
 
 
 def _bowl(does: dict[str, Any], seed: int, step: int) -> float:
@@ -127,6 +141,10 @@ def _misbehave(does: dict[str, Any]) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (does["file_limit"], resource.RLIM_INFINITY))
     if "raises" in does:
         raise RuntimeError(does["raises"])
+    if "raises_bytes" in does:  # as the name of a file that is no text
+        raise RuntimeError(os.fsdecode(bytes.fromhex(does["raises_bytes"])))
+    if "cannot_tell" in does:
+        raise _Silent
     if "runs_out" in does:
         raise ValueError(does["runs_out"]) from MemoryError()
     if "hangs" in does:

@@ -274,6 +274,15 @@ def test_the_end_of_the_process_that_starts_workers_is_survived(study: StudyFold
 # --- failures ---
 
 
+def test_a_failure_whose_message_is_no_text_is_a_failure(study: StudyFolder) -> None:
+    plan = make_plan([{"raises_bytes": "61ff62"}, {"cannot_tell": True}])
+    run = Run(study, plan)
+    errors = ["RuntimeError: a\\udcffb", "_Silent: its message cannot be told (ValueError)"]
+    assert [failed.error for failed in sorted(run.outcome.failures, key=lambda each: each.trial)] == errors
+    assert [read_json(study.trial(id).attempt(1).end)["error"] for id in ("t000", "t001")] == errors
+    assert [len(folder.attempts()) for folder in study.trials()] == [1, 1]
+
+
 def test_a_trial_that_raises_is_shown_at_once_and_the_others_run(study: StudyFolder) -> None:
     plan = make_plan([{}, {"raises": "no such width\nsecond line", "attempts": [1]}, {}, {}, {}, {}])
     run = Run(study, plan, parallel=1)

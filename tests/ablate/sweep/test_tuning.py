@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from optuna.trial import TrialState
 
+from ablate.errors import RefusedError
 from ablate.records.layout import StudyFolder, read_json
-from ablate.sweep.events import Counts, Pruned, TrialEnded, TrialStarted, Tuned
+from ablate.sweep.collecting import collect, waste
+from ablate.sweep.events import Counts, Paused, Pruned, Reconciled, TrialEnded, TrialStarted, Tuned
+from ablate.sweep.preview import preview
 from tests.ablate.sweep.conftest import StartDriver
 from tests.ablate.sweep.stub_study import Run, attempts, entries, make_plan, sealed, until
 
@@ -131,6 +134,21 @@ def test_what_halving_gave_up_goes_on_where_the_search_no_longer_halves(study: S
     assert {event.end for event in again.of(TrialEnded)} == {"complete"}
 
 
+def test_another_objective_is_judged_by_its_own_values_at_the_rungs(study: StudyFolder) -> None:
+    first = tuned_plan({0: 1e-2}, seeds=1, steps=8, halving={"reduction": 2, "rungs": 2})
+    second = {**first, "objective": {"metric": "val/other", "goal": "min"}}
+    undisturbed = StudyFolder(study.path.with_name("undisturbed"))
+    Run(undisturbed, second)
+    Run(study, first)
+    assert chosen(study) == {"arm0": 1e-2}
+    changed = Run(study, second, extend=True)
+    assert chosen(study) == {"arm0": 1e-4}
+    assert changed.outcome.counts.pruned == 6 - 2  # that which was best before has been trained to the end
+    assert {event.arm for event in changed.of(TrialStarted)} == {"baseline [lr=0.0001]"}
+    assert read_json(study.plan) == read_json(undisturbed.plan)
+    assert Run(study, second).of(TrialStarted) == []
+
+
 def test_a_grid_widens_for_all_arms_where_one_has_its_best_at_the_edge(study: StudyFolder) -> None:
     beyond = {PATH: {"below": [1e-5, 1e-6], "above": [1.0, 10.0, 100.0]}}
     run = Run(study, tuned_plan({0: 1e-3, 1: 1.0}, seeds=1, widen=True, beyond=beyond))
@@ -177,3 +195,57 @@ def test_a_finer_grid_reuses_what_was_tried(study: StudyFolder) -> None:
     again = Run(study, finer)
     assert [event.arm for event in again.of(TrialStarted)] == ["baseline [lr=0.003]"] * 2
     assert again.outcome.counts.planned == again.outcome.counts.complete == 12
+
+
+def test_the_index_has_every_proposal_however_the_last_driver_ended(study: StudyFolder) -> None:
+    plan = tuned_plan({0: 1e-3, 1: 1e-2}, seeds=1)
+    plan["arms"][1]["name"] = "baseline"  # two arms may have one name
+    Run(study, plan)
+    titles = [f"stub: tuning of baseline ({arm})" for arm in ("arm0", "arm1")]
+    before = [_proposed(study, title) for title in titles]
+    assert [len(each) for each in before] == [4, 4]
+    study.storage.unlink()
+    again = Run(study, plan)
+    assert [event.difference for event in again.of(Reconciled)] == ["the index knew none of 19 results"]
+    assert [_proposed(study, title) for title in titles] == before
+    assert Run(study, plan).of(Reconciled) == []
+
+
+def _proposed(study: StudyFolder, title: str) -> list[tuple[Any, float | None]]:
+    return [(entry.params[PATH], entry.value) for entry in entries(study, name=title)]
+
+
+def test_what_waits_at_a_rung_is_planned_and_no_failure_to_the_index(study: StudyFolder) -> None:
+    plan = tuned_plan({0: 1e-2}, seeds=1, halving={"reduction": 2, "rungs": 1})
+    assert len(Run(study, plan, limit=3).of(Paused)) == 3
+    total = preview(study, plan).total
+    assert (total.planned, total.resume, total.later, total.anew, total.new) == (10, 0, 3 + 1, 6, 0)
+    Run(study, plan)
+    assert {entry.state for entry in entries(study)} == {TrialState.COMPLETE, TrialState.PRUNED}
+
+
+def test_other_tuned_values_that_leave_results_out_are_said(study: StudyFolder) -> None:
+    plan = tuned_plan({0: 1e-2}, seeds=1)
+    Run(study, plan)
+    fewer = tuned_plan({0: 1e-2}, seeds=1, points={PATH: GRID[:2]}, combinations=2)
+    with pytest.raises(RefusedError, match=r"\n  baseline \(1 result\): tuned to model.lr: 0.01 -> 0.001\n"):
+        Run(study, fewer)
+    untuned = {**plan, "tuning": None, "arms": [{**arm, "tuning": None} for arm in plan["arms"]]}
+    with pytest.raises(RefusedError, match=r"\n  baseline \(1 result\): the arm is tuned no more\n"):
+        Run(study, untuned)
+
+
+def test_tuning_that_is_no_longer_asked_for_can_be_collected_once_the_search_is_through(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ablate.sweep.collecting.plan_fault", lambda plan: None)
+    Run(study, tuned_plan({0: 1e-2}, seeds=1))
+    elsewhere = tuned_plan({0: 1e-2}, seeds=1)
+    elsewhere["tuning"]["seeds"] = [200, 201]
+    Run(study, elsewhere, limit=1)
+    assert [each.count for each in waste(study) if each.kind == "orphans"] == [0]  # it may come to them again
+    Run(study, elsewhere)
+    assert [each.count for each in waste(study) if each.kind == "orphans"] == [4 * 2]
+    collect(study, ["orphans"])
+    assert len(list(study.trials())) == 10
+    assert Run(study, elsewhere).of(TrialStarted) == []
