@@ -80,3 +80,15 @@ def test_a_list_has_the_line_that_it_begins_at(tmp_path: Path) -> None:
     path = write(tmp_path, ("depth: 2", "depth: 2\n  layers: [{range: [0, 1], placement: post}]"))
     assert traced(path, 0)["model.layers"][1] == f"{path}:9"
     assert traced(write(tmp_path), 0)["model.layers"] == ([], "default")
+
+
+def test_what_is_tuned_is_said_before_its_value_is_found_and_after(tmp_path: Path) -> None:
+    tune = "tune: {params: {training.optimizer.lr: {log: [1e-3, 1e-1], n: 2}}, seeds: [9]}"
+    path = write(tmp_path, ("seeds: 6", f"seeds: 2\n{tune}"))
+    assert traced(path, 0)["training.optimizer.lr"] == (0.01, "to be tuned")
+    plan = ablate.plan(load(path)).data
+    arm = plan["arms"][0]
+    found = {**arm, "tuned": {"training.optimizer.lr": 0.1}}
+    assert {each.path: each.source for each in trace(plan, found)}["training.optimizer.lr"] == "tune"
+    whole = {**arm, "tuning": {"params": ["training.schedule"]}}
+    assert {each.path: each.source for each in trace(plan, whole)}["training.schedule.kind"] == "to be tuned"
