@@ -99,8 +99,10 @@ def run_experiment(
         words = ("diverged", "pruned", "failed", "timed_out", "waiting")
         parts += [f"{number} {word.replace('_', ' ')}" for word in words if (number := getattr(counts, word))]
         typer.echo(", ".join(parts) + f": {study.path}")
-        command = shlex.split(experiment.command)
-        typer.echo(f"next: {next_command(command, file, study, runs, asdict(counts))}")
+        command, left = shlex.split(experiment.command), asdict(counts)
+        if made.data.get("tuning") and outcome.failures:
+            left["waiting"] = 0  # arms may wait for their tuning, which waits for a retry: that runs the others too
+        typer.echo(f"next: {next_command(command, file, study, runs, left)}")
     if outcome.exit_code:
         raise typer.Exit(outcome.exit_code)
 

@@ -67,6 +67,18 @@ class Tight(Norm):
 """
 
 
+def test_an_arm_whose_tuning_failed_is_gone_on_with_by_a_retry(ablate: Command, tmp_path: Path) -> None:
+    (tmp_path / "tight.py").write_text(TIGHT.format(more="nowhere"))
+    tune = "tune: {params: {training.optimizer.lr: {values: [1e-3]}}, seeds: [9]}"
+    write(tmp_path, (LEVELS, "{path: model.norm, levels: [layer, tight]}"), (SWITCH, ""), ("placement:", "norm:"),
+          ("depth: 2", "depth: 1\n  norm: layer"), ("steps: 20", "steps: 2"),
+          ("seeds: 6", f"seeds: 1\n{tune}\nplugins: [./tight.py]"))  # fmt: skip
+    shown = ablate("run", "small.yaml")
+    assert shown.stdout == (
+        "2 of 4 trials have a result, 1 failed, 1 waiting: runs/small\nnext: ablate run small.yaml --retry oom\n"
+    )
+
+
 def test_3_what_runs_out_of_memory_waits_and_is_retried_alone(ablate: Command, tmp_path: Path) -> None:
     more = tmp_path / "more"
     (tmp_path / "tight.py").write_text(TIGHT.format(more=str(more)))
