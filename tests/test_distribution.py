@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ablate.cli.plugins.starting import start_plugin
-from ablate.sweep.starting import SINGLE_THREAD
+from ablate.sweep.workers.starting import SINGLE_THREAD
 from tests.ablate.experiment.maker import write
 
 ROOT = Path(__file__).parents[1]

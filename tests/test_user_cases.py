@@ -23,7 +23,7 @@ CASES: dict[str, dict[str, list[str]]] = {
             "the_same_call_again_runs_nothing",
         ],
         f"{SWEEP}/test_tuning.py": ["one_worker_and_four_propose_the_same_values"],
-        f"{SWEEP}/test_shared.py": ["one_study_belongs_to_one_folder"],
+        f"{SWEEP}/bookkeeping/test_shared.py": ["one_study_belongs_to_one_folder"],
     },
     "2: a baseline that is also a cell runs once": {
         f"{CLI}/test_user_cases.py": ["2_a_baseline_that_is_a_cell_of_the_grid_runs_once"],
@@ -48,7 +48,7 @@ CASES: dict[str, dict[str, list[str]]] = {
             "a_trial_that_loses_its_worker_again_and_again_has_failed",
             "a_killed_driver_takes_its_workers_along_and_the_same_call_goes_on",
         ],
-        f"{SWEEP}/test_index.py": ["a_trial_that_was_running_when_everything_died_is_taken_up_again"],
+        f"{SWEEP}/bookkeeping/test_index.py": ["a_trial_that_was_running_when_everything_died_is_taken_up_again"],
         f"{SWEEP}/test_chaos_real.py": ["a_hundred_kills_change_no_bit"],
         f"{TRAINING}/test_resume.py": [
             "a_worker_that_ends_in_the_middle_of_the_epoch_is_resumed_bit_for_bit",
@@ -90,11 +90,11 @@ CASES: dict[str, dict[str, list[str]]] = {
         "ablate/test_api.py": ["each_arm_is_tuned_before_it_is_judged"],
     },
     "10: eight processes on one SQLite file, one killed while it writes": {
-        f"{SWEEP}/test_books.py": [
+        f"{SWEEP}/bookkeeping/test_books.py": [
             "eight_processes_on_one_file_of_which_one_is_killed_in_the_middle_of_a_write",
             "a_lock_of_30_seconds_is_waited_for",
         ],
-        f"{SWEEP}/test_index.py": ["a_writer_beside_us_delays_and_breaks_nothing"],
+        f"{SWEEP}/bookkeeping/test_index.py": ["a_writer_beside_us_delays_and_breaks_nothing"],
     },
     "11: a key at another place, a path that nothing reads": {
         f"{CLI}/test_yaml_cases.py": ["a_slip_is_told_with_its_line_and_the_remedy"],
@@ -139,7 +139,7 @@ CASES: dict[str, dict[str, list[str]]] = {
             "memory_does_not_grow_over_fifty_trials_of_one_worker",
         ],
         f"{TRAINING}/test_resume.py": ["the_same_trial_is_the_same_in_any_order_within_a_process"],
-        f"{SWEEP}/test_local.py": ["a_worker_that_leaks_is_let_go_and_another_takes_its_place"],
+        f"{SWEEP}/workers/test_local.py": ["a_worker_that_leaks_is_let_go_and_another_takes_its_place"],
     },
     "18: a broken plugin, two of one name, a component that is not there": {
         "ablate/test_registry.py": [

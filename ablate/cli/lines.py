@@ -25,8 +25,8 @@ from ablate.sweep.events import (
     Tuned,
     WorkerLost,
 )
-from ablate.sweep.lifeline import lost_by
 from ablate.sweep.standing import Standing
+from ablate.sweep.workers.lifeline import lost_by
 
 _SEQUENCES = re.compile(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # a window's title, a link

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ablate.sweep.index import Record
+from ablate.sweep.bookkeeping.index import Record
 from ablate.sweep.survey import Survey
 from ablate.sweep.tuning.sampling import Tried, Values, combinations
 from ablate.sweep.tuning.search import Known, Pruned, Run, Search, Standing, tuned_arm, tuned_trial

@@ -12,11 +12,11 @@ from ablate.records.locks import now
 from ablate.records.sealing import seal
 from ablate.sweep import events
 from ablate.sweep.agenda import Agenda
-from ablate.sweep.books import Books
+from ablate.sweep.bookkeeping.books import Books
+from ablate.sweep.bookkeeping.index import Index, Label, Record
 from ablate.sweep.choosing import Chosen
 from ablate.sweep.events import Counts, Event, Failure, Growing, Reconciled, Tuned
 from ablate.sweep.growing import Lineages, Shorter, has_checkpoint, told
-from ablate.sweep.index import Index, Label, Record
 from ablate.sweep.preparing import Configs, write_config, write_plan
 from ablate.sweep.survey import Survey, failure
 from ablate.sweep.tuning.entering import proposals

@@ -12,20 +12,20 @@ from ablate.records.layout import StudyFolder
 from ablate.slots import TRAINER, Executor, Job, Pool
 from ablate.sweep.agenda import Agenda
 from ablate.sweep.backlog import Backlog
-from ablate.sweep.books import Books
+from ablate.sweep.bookkeeping.books import Books
+from ablate.sweep.bookkeeping.embedded import Embedded
+from ablate.sweep.bookkeeping.shared import Shared
+from ablate.sweep.bookkeeping.storage import Storage
 from ablate.sweep.budget import Budget
 from ablate.sweep.changes import check_changes
 from ablate.sweep.choosing import Only, Seeds, choose, retried
 from ablate.sweep.disk import telling
-from ablate.sweep.embedded import Embedded
 from ablate.sweep.events import Event, Outcome
 from ablate.sweep.filesystem import check_file_system
 from ablate.sweep.lock import driving
 from ablate.sweep.loop import Loop
 from ablate.sweep.preparing import write_plan
-from ablate.sweep.shared import Shared
 from ablate.sweep.signals import stopping
-from ablate.sweep.storage import Storage
 from ablate.sweep.survey import survey
 from ablate.sweep.watching import Publisher
 

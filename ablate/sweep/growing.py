@@ -94,7 +94,7 @@ class Lineages:
         return self._agreeing[key]
 
     def _schedule(self, planned: _Planned) -> Schedule:
-        from ablate.sweep.worker import registry_with  # noqa: PLC0415  # only where there is something to go on from
+        from ablate.sweep.workers.worker import registry_with  # noqa: PLC0415  # only where there is something to go on from
 
         return _SCHEDULE.validate_python(planned.schedule, context={"registry": registry_with(self._plugins)})
 

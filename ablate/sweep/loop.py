@@ -14,7 +14,8 @@ from ablate.records.steps import furthest_step, noted_step
 from ablate.records.usage import Use
 from ablate.slots import Advanced, Ended, Job, Pool
 from ablate.sweep.backlog import Backlog
-from ablate.sweep.books import Books
+from ablate.sweep.bookkeeping.books import Books
+from ablate.sweep.bookkeeping.index import Index, Label, Record
 from ablate.sweep.budget import Budget
 from ablate.sweep.events import (
     BatchSplit,
@@ -34,12 +35,11 @@ from ablate.sweep.events import (
     TrialStarted,
     WorkerLost,
 )
-from ablate.sweep.index import Index, Label, Record
-from ablate.sweep.lifeline import lost_by
 from ablate.sweep.preparing import next_attempt
 from ablate.sweep.signals import Stop
 from ablate.sweep.silence import Silence
 from ablate.sweep.survey import rung_of
+from ablate.sweep.workers.lifeline import lost_by
 
 PATIENCE = 8.0
 """Seconds that a stopped sweep waits for checkpoints; with what follows it ends within ten."""

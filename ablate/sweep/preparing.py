@@ -8,7 +8,7 @@ from typing import Any
 
 from ablate.records.layout import AttemptFolder, StudyFolder, TrialFolder, read_json
 from ablate.records.sealing import replacing, write_json
-from ablate.sweep.index import Label
+from ablate.sweep.bookkeeping.index import Label
 from ablate.sweep.tuning.search import rungs, tuned_arm
 
 CHECKPOINT_SECONDS = 30.0

@@ -10,9 +10,9 @@ from typing import Any
 
 from ablate.records.layout import AttemptFolder, StudyFolder, TrialFolder, read_json
 from ablate.records.shapes import label_fault, record_fault
+from ablate.sweep.bookkeeping.index import GAVE_UP, FailedAttempt, Label, Record
 from ablate.sweep.choosing import Chosen
 from ablate.sweep.events import Failure
-from ablate.sweep.index import GAVE_UP, FailedAttempt, Label, Record
 
 ENDS = ("complete", "diverged")
 LOG_LINES = 20

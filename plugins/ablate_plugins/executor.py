@@ -22,8 +22,8 @@ class Local(Executor):
 
     def room(self, need: Need) -> Room:
         """As many trials as there are cores or GPUs, and as their memory holds; or ``parallel``."""
-        from ablate.sweep.machine import this_machine  # noqa: PLC0415
-        from ablate.sweep.placing import seats  # noqa: PLC0415
+        from ablate.sweep.workers.machine import this_machine  # noqa: PLC0415
+        from ablate.sweep.workers.placing import seats  # noqa: PLC0415
 
         machine = this_machine(need.device, weigh=self.per_gpu == "auto")
         return seats(need, machine, self.parallel, self.per_gpu).room
@@ -31,6 +31,6 @@ class Local(Executor):
     def open(self, trainer: str = TRAINER) -> Pool:
         """Start to import what trials need, in a process of its own."""
         # Naming an executor in an experiment must not cost the command line the engine's imports.
-        from ablate.sweep.local import LocalPool  # noqa: PLC0415
+        from ablate.sweep.workers.local import LocalPool  # noqa: PLC0415
 
         return LocalPool(self.parallel, trainer, per_gpu=self.per_gpu)

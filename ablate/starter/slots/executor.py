@@ -25,6 +25,6 @@ class MyComponent(Executor):
     def open(self, trainer: str = TRAINER) -> Pool:
         """A pool: what it must do is in `ablate.slots.Pool`, this one is an example."""
         # What is slow to import is imported here, where trials are run.
-        from ablate.sweep.local import LocalPool
+        from ablate.sweep.workers.local import LocalPool
 
         return LocalPool(self.workers, trainer)

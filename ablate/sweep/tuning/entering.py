@@ -7,7 +7,7 @@ from collections.abc import Callable
 from optuna.trial import TrialState
 
 from ablate.sweep.agenda import Agenda
-from ablate.sweep.index import Index
+from ablate.sweep.bookkeeping.index import Index
 from ablate.sweep.tuning.sampling import Tried, distributions, told
 
 

@@ -19,7 +19,7 @@ from optuna.trial import TrialState, create_trial
 
 from ablate.experiment.identity import digest
 from ablate.records.spelling import spelled
-from ablate.sweep.storage import quiet
+from ablate.sweep.bookkeeping.storage import quiet
 
 DIGITS = 4
 """Significant digits of a proposed number: more would not be read, and two that agree in so many are one trial."""

@@ -12,7 +12,7 @@ from typing import IO
 
 import pytest
 
-from ablate.sweep.starting import SINGLE_THREAD
+from ablate.sweep.workers.starting import SINGLE_THREAD
 
 ABLATE = Path(sys.executable).with_name("ablate")
 Command = Callable[..., subprocess.CompletedProcess[str]]

@@ -16,10 +16,10 @@ from optuna.exceptions import StorageInternalError
 from ablate.errors import AblateError
 from ablate.records.layout import StudyFolder, TrialFolder
 from ablate.sweep import loop
+from ablate.sweep.bookkeeping.index import Index
 from ablate.sweep.disk import telling, told_of_trial
 from ablate.sweep.driver import sweep
 from ablate.sweep.events import Event, TrialEnded
-from ablate.sweep.index import Index
 from ablate.sweep.preparing import write_config
 from ablate_plugins.executor import Local
 from tests.ablate.sweep.stub_study import STUB, Run, assert_exactly_once, environment, make_plan

@@ -14,7 +14,7 @@ from ablate.records.layout import read_json
 from ablate.records.series import read_series
 from ablate.registry import Registry
 from ablate.slots import TRAINER, Ended, Job
-from ablate.sweep.local import LocalPool
+from ablate.sweep.workers.local import LocalPool
 from ablate.training.trial import train
 from tests.ablate.sweep.stub_study import descendants
 from tests.trial_maker import make_trial

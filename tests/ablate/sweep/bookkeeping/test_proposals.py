@@ -9,8 +9,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 from ablate.records.layout import StudyFolder
-from ablate.sweep.embedded import Embedded
-from ablate.sweep.index import Index
+from ablate.sweep.bookkeeping.embedded import Embedded
+from ablate.sweep.bookkeeping.index import Index
 from tests.ablate.sweep.stub_study import entries, make_plan
 
 RATE = {"lr": FloatDistribution(1e-5, 1.0, log=True)}

@@ -15,8 +15,8 @@ from sqlalchemy.exc import NoSuchModuleError, OperationalError
 from ablate.errors import AblateError, InputError, RefusedError
 from ablate.records.layout import StudyFolder, read_json
 from ablate.records.sealing import seal
-from ablate.sweep.storage import BUSY, Direction, Storage, enter_study, let_go, outside, quiet, rename, said
-from ablate.sweep.url import cannot, read_url, redacted, shown
+from ablate.sweep.bookkeeping.storage import BUSY, Direction, Storage, enter_study, let_go, outside, quiet, rename, said
+from ablate.sweep.bookkeeping.url import cannot, read_url, redacted, shown
 
 OWNER = "owner"
 """The attribute of a study that says whose it is."""

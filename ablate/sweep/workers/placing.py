@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ablate.slots import Need, Room
-from ablate.sweep.machine import Gpu, Machine
+from ablate.sweep.workers.machine import Gpu, Machine
 
 Count = int | Literal["auto"]
 

@@ -21,7 +21,7 @@ from optuna.trial import TrialState
 from sqlalchemy.exc import OperationalError
 
 from ablate.records.layout import StudyFolder
-from ablate.sweep import books
+from ablate.sweep.bookkeeping import books
 from ablate.sweep.events import Event, IndexBehind, Reconciled, TrialEnded, TrialStarted
 from tests.ablate.sweep.conftest import StartDriver
 from tests.ablate.sweep.stub_study import Run, assert_exactly_once, entries, environment, make_plan
@@ -161,7 +161,7 @@ import json, os, signal, sys
 from pathlib import Path
 from sqlalchemy import event
 from ablate.records.layout import StudyFolder
-from ablate.sweep import tables
+from ablate.sweep.bookkeeping import tables
 from ablate.sweep.events import IndexBehind
 from tests.ablate.sweep.stub_study import Run
 folder, plan, url, dies = sys.argv[1:]

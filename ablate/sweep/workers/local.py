@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 
 from ablate.errors import AblateError
 from ablate.slots import Advanced, Ended, Job, Need, Room
-from ablate.sweep.lifeline import Line, told
-from ablate.sweep.machine import Machine, this_machine
-from ablate.sweep.placing import Count, Seats, seats
-from ablate.sweep.starting import Forked, Spawned
+from ablate.sweep.workers.lifeline import Line, told
+from ablate.sweep.workers.machine import Machine, this_machine
+from ablate.sweep.workers.placing import Count, Seats, seats
+from ablate.sweep.workers.starting import Forked, Spawned
 
 GRACE = 2.0
 """Seconds to wait for the exit code of a worker whose line has ended."""

@@ -15,12 +15,12 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import InterfaceError, OperationalError
 
+from ablate.sweep.bookkeeping.labels import FailedAttempt, Label, Record
+from ablate.sweep.bookkeeping.proposals import Proposals, Value
+from ablate.sweep.bookkeeping.storage import Direction, Storage
+from ablate.sweep.bookkeeping.tables import Tables
 from ablate.sweep.disk import trouble
-from ablate.sweep.labels import FailedAttempt, Label, Record
-from ablate.sweep.proposals import Proposals, Value
-from ablate.sweep.storage import Direction, Storage
-from ablate.sweep.tables import Tables
-from ablate.sweep.worker import one_line
+from ablate.sweep.workers.worker import one_line
 
 __all__ = ["FailedAttempt", "Index", "Label", "Record"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.sweep.machine import Gpu, resident, this_machine
+from ablate.sweep.workers.machine import Gpu, resident, this_machine
 
 MEMINFO = "MemTotal:       16000 kB\nMemFree:        3000 kB\nMemAvailable:   8000 kB\n"
 

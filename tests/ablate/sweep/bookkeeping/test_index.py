@@ -15,9 +15,9 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState, create_trial
 
 from ablate.records.layout import StudyFolder
-from ablate.sweep.embedded import Embedded
+from ablate.sweep.bookkeeping.embedded import Embedded
+from ablate.sweep.bookkeeping.index import Index, Label
 from ablate.sweep.events import Reconciled, TrialStarted
-from ablate.sweep.index import Index, Label
 from tests.ablate.sweep.stub_study import Run, assert_exactly_once, entries, make_plan
 
 LABEL = Label("t001", "x=1", 0, {"x": 1})

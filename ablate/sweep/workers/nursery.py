@@ -19,10 +19,10 @@ import traceback
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from ablate.sweep.lifeline import Line, die_with_parent
-from ablate.sweep.machine import resident
 from ablate.sweep.signals import ignore_signals
-from ablate.sweep.worker import Worker, preload
+from ablate.sweep.workers.lifeline import Line, die_with_parent
+from ablate.sweep.workers.machine import resident
+from ablate.sweep.workers.worker import Worker, preload
 
 
 class Nursery:
@@ -115,7 +115,7 @@ def threads() -> int:
 
 
 def main() -> None:
-    """Run as a process of its own: ``python -m ablate.sweep.nursery DESCRIPTOR PARENT TRAINER``."""
+    """Run as a process of its own: ``python -m ablate.sweep.workers.nursery DESCRIPTOR PARENT TRAINER``."""
     descriptor, parent, name = sys.argv[1:]
     die_with_parent(int(parent))
     # A signal to the whole job must not end the workers before they have written their checkpoints, nor the imports

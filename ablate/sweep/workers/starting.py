@@ -15,7 +15,7 @@ from typing import IO
 
 from ablate.errors import AblateError
 from ablate.slots import Job
-from ablate.sweep.lifeline import received, told
+from ablate.sweep.workers.lifeline import received, told
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 SINGLE_THREAD = {**dict.fromkeys(THREAD_VARIABLES, "1"), "JE_ARROW_MALLOC_CONF": "background_thread:false"}
@@ -31,7 +31,7 @@ class Forked:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the process that prints to it
         with theirs:  # a worker sets its own number of threads, with torch.set_num_threads
-            self._process = _python("ablate.sweep.nursery", theirs, trainer, self._output, SINGLE_THREAD)
+            self._process = _python("ablate.sweep.workers.nursery", theirs, trainer, self._output, SINGLE_THREAD)
         self.state = "starting"
         """``starting``, ``fit``, ``unfit`` (more than one thread; nothing was forked) or ``gone``."""
         self.was_fit = False
@@ -115,7 +115,7 @@ class Spawned:
             environment["CUDA_VISIBLE_DEVICES"] = device
         if job.device == "mps":
             environment["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"  # what MPS lacks is computed on the CPU
-        self._processes[worker] = _python("ablate.sweep.worker", end, job.trainer, self._output, environment)
+        self._processes[worker] = _python("ablate.sweep.workers.worker", end, job.trainer, self._output, environment)
 
     def exits(self) -> dict[int, int]:
         """The workers that have ended since the last call, with their exit codes."""

@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ablate.sweep.bookkeeping.index import Index
+from ablate.sweep.bookkeeping.storage import Storage, outside, said
+from ablate.sweep.bookkeeping.tables import Left
 from ablate.sweep.disk import trouble
 from ablate.sweep.events import Event, IndexBehind, Reconciled
-from ablate.sweep.index import Index
-from ablate.sweep.storage import Storage, outside, said
-from ablate.sweep.tables import Left
 
 Entry = Callable[[Index], None]
 GRACE = 5.0

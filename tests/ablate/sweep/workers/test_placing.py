@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ablate.slots import Need, Room
-from ablate.sweep.machine import Gpu, Machine
-from ablate.sweep.placing import Seats, seats
+from ablate.sweep.workers.machine import Gpu, Machine
+from ablate.sweep.workers.placing import Seats, seats
 
 GB = 10**9
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from optuna.storages import RDBStorage
 
 from ablate.errors import RefusedError
+from ablate.sweep.bookkeeping.storage import BUSY, Storage, let_go, quiet
 from ablate.sweep.disk import trouble
-from ablate.sweep.storage import BUSY, Storage, let_go, quiet
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from sqlalchemy import event
 from sqlalchemy.engine import ExceptionContext
 
-from ablate.sweep.storage import Direction, Storage, enter_study, let_go, name_metric, rename
+from ablate.sweep.bookkeeping.storage import Direction, Storage, enter_study, let_go, name_metric, rename
 
 
 class Left(Exception):  # no error: nobody waits for the entry any more

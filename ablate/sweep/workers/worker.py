@@ -27,9 +27,9 @@ from ablate.records.sealing import seal
 from ablate.registry import Registry
 from ablate.slots import Advanced, Ended, Job
 from ablate.sweep.disk import told_of_trial
-from ablate.sweep.lifeline import Line, die_with_parent
-from ablate.sweep.machine import resident
 from ablate.sweep.signals import PREEMPTION, ignore_signals
+from ablate.sweep.workers.lifeline import Line, die_with_parent
+from ablate.sweep.workers.machine import resident
 from ablate.training.out_of_memory import ran_out_of_memory
 
 LISTEN = 0.02
@@ -277,7 +277,7 @@ def one_line(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Run as a process of its own: ``python -m ablate.sweep.worker DESCRIPTOR PARENT TRAINER``."""
+    """Run as a process of its own: ``python -m ablate.sweep.workers.worker DESCRIPTOR PARENT TRAINER``."""
     descriptor, parent, name = sys.argv[1:]
     die_with_parent(int(parent))
     ignore_signals()

@@ -8,7 +8,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from ablate.sweep.tables import Tables
+from ablate.sweep.bookkeeping.tables import Tables
 
 Value = float | int | str
 """A tuned value."""

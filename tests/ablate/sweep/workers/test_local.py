@@ -12,8 +12,8 @@ from ablate.records.layout import StudyFolder
 from ablate.slots import Need
 from ablate.sweep.driver import sweep
 from ablate.sweep.events import Crowded, Event, SweepStarted, TrialEnded, TrialStarted
-from ablate.sweep.local import LocalPool
-from ablate.sweep.machine import Gpu, Machine
+from ablate.sweep.workers.local import LocalPool
+from ablate.sweep.workers.machine import Gpu, Machine
 from tests.ablate.sweep.stub_study import (
     STUB,
     Run,
@@ -35,7 +35,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> SetMachine:
     """Have the pool find another machine."""
 
     def found(machine: Machine) -> None:
-        monkeypatch.setattr("ablate.sweep.local.this_machine", lambda device, weigh: machine)
+        monkeypatch.setattr("ablate.sweep.workers.local.this_machine", lambda device, weigh: machine)
 
     return found
 

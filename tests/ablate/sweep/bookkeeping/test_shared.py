@@ -16,7 +16,7 @@ from optuna.trial import TrialState
 
 from ablate.errors import AblateError, InputError, RefusedError
 from ablate.records.layout import StudyFolder
-from ablate.sweep import books
+from ablate.sweep.bookkeeping import books
 from ablate.sweep.events import Event, IndexBehind, Reconciled, TrialEnded
 from tests.ablate.sweep.conftest import StartDriver
 from tests.ablate.sweep.postgres import PASSWORD, Postgres
