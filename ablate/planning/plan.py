@@ -74,7 +74,7 @@ def make_plan(experiment: Experiment, *, on_arm: Callable[[int, int], None] = la
     resolved = resolve(experiment, device, on_arm)
     arms = [arm.data for arm in resolved.arms]
     trials = [
-        {"id": digest({"arm": arm["id"], "seed": seed}), "arm": arm["id"], "seed": seed, **_lineage(arm, seed)}
+        {"id": digest(_identity(arm, seed)), "arm": arm["id"], "seed": seed, **_lineage(arm, seed)}
         for seed in experiment.seeds
         for arm in arms
     ]
@@ -111,6 +111,11 @@ def make_plan(experiment: Experiment, *, on_arm: Callable[[int, int], None] = la
     identity = {key: plan[key] for key in ("name", "baseline", "objective", "budget", "diverged", "trials", "tuning")}
     warnings = (*experiment.document.warnings, *experiment.grid.warnings, *resolved.warnings)
     return Plan(experiment, plan | {"hash": digest(identity)}, (*warnings, *warnings_of(experiment, plan)))
+
+
+def _identity(arm: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """What a trial is; one that is to be tuned is provisional, and not what it would be without."""
+    return {"arm": arm["id"], "seed": seed, **({"tuned": None} if arm.get("tuning") else {})}
 
 
 def _lineage(arm: Mapping[str, Any], seed: int) -> dict[str, str]:

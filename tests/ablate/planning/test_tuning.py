@@ -57,3 +57,9 @@ def test_a_value_that_one_arm_cannot_take_is_one_error(tmp_path: Path) -> None:
         "`model.feed_forward.activation` cannot be 'squared_relu' in every arm: "
         "Input should be 'relu', 'gelu' or 'silu'"
     )
+
+
+def test_what_was_trained_untuned_is_no_trial_of_an_arm_that_is_to_be_tuned(tmp_path: Path) -> None:
+    untuned = make_plan(load(write(tmp_path, ("seeds: 6", "seeds: 2"))))
+    made = plan(tmp_path, f"params: {{{LR}: {{log: [1e-3, 1e-1], n: 3}}}}, seeds: [9]")
+    assert not {trial["id"] for trial in made.data["trials"]} & {trial["id"] for trial in untuned.data["trials"]}
