@@ -96,8 +96,10 @@ class Backlog:
 
     def begin(self) -> None:
         """Take up what the study's folders and the plan say."""
+        planned = {trial["id"] for trial in self.plan["trials"]}
         for trial in self._found.damaged:
-            self._emit(Reconciled(trial, "its record was damaged; it was set aside, and the trial runs again"))
+            again = ", and the trial runs again" if trial in planned else ""
+            self._emit(Reconciled(trial, f"its record was damaged; it was set aside{again}"))
         self._books.enter(self._reconcile)
         for arm in self._tuned:  # whoever found their values may have died before they were entered
             self._books.enter(proposals(self._title(arm), self._agenda, arm))

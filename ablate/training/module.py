@@ -225,6 +225,10 @@ class TrialModule(pl.LightningModule):
 
         return self.evaluation(self.device, forward)
 
+    def was_judged_at(self, step: int) -> bool:
+        """Whether there was an evaluation after so many steps."""
+        return any(done == step for done, _ in self.history.evaluations)
+
     def key_global_generator(self) -> None:
         """Key torch's own generator by the step: a component that draws from it still repeats itself."""
         torch.manual_seed(seed_of(*self.stream, "global", self.done))

@@ -89,6 +89,8 @@ def train(
     checkpoint = _reached(folder, job)
     if checkpoint:
         module.restore(checkpoint)
+    if job.pause_at is not None and module.done >= job.pause_at and not module.was_judged_at(job.pause_at):
+        module.restore(beginning(_network(job, data)))  # it had passed the rung before that was one
     if module.divergence is None and module.done == job.pause_at:  # it was stopped as it came to the rung
         return _pause(module, place, job)
     if module.done < job.steps and module.divergence is None:
