@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Literal
 
 import optuna
@@ -103,12 +103,31 @@ def said(error: BaseException) -> str:
     return (lines[0] if lines else type(inner).__name__)[:300]
 
 
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Without Optuna's word that a study was created: the user has not asked for one."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
+class _Quiet(AbstractContextManager[None]):
+    """One for all threads, as Optuna's logging is: the first that wants it quiet makes it so, the last undoes it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._before = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = optuna.logging.get_verbosity()
+                optuna.logging.set_verbosity(optuna.logging.WARNING)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                optuna.logging.set_verbosity(self._before)
+
+
+_QUIET = _Quiet()
+
+
+def quiet() -> AbstractContextManager[None]:
+    """Let Optuna say warnings alone while the block lasts: the user has not asked for its word on what it makes."""
+    return _QUIET

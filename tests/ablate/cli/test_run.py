@@ -81,11 +81,11 @@ def test_a_changed_plan_is_refused_unless_it_extends(ablate: Command, tmp_path: 
     write(tmp_path, *TINY)
     assert ablate("run", "small.yaml").returncode == 0
     plan = (tmp_path / "runs/small/plan.json").read_bytes()
-    write(tmp_path, *TINY, ("steps: 4", "steps: 5"))
+    write(tmp_path, *TINY, ("steps: 4", "steps: 3"))
     refused = (
         "refused: the plan has changed and would leave out 4 results that `runs/small` has\n"
-        "  baseline (2 results): budget.steps: 4 -> 5\n"
-        "  placement=post (2 results): budget.steps: 4 -> 5\n"
+        "  baseline (2 results): budget.steps: 4 -> 3\n"
+        "  placement=post (2 results): budget.steps: 4 -> 3\n"
         "  = help: `--extend` keeps the old results on disk and runs the new ones;\n"
         "          or give the experiment another `name`; or undo the change\n"
     )
@@ -107,7 +107,7 @@ def test_only_some_arms_and_seeds(ablate: Command, tmp_path: Path) -> None:
     shown = ablate("run", "small.yaml", "--only", "placement=post", "--seeds", "1-2", "--dry-run")
     assert shown.returncode == 0
     assert [line.split() for line in shown.stdout.splitlines()] == [
-        ["arm", "anew", "not", "now", "new", "planned"],
+        ["arm", *["from", "the", "first", "step"], "not", "now", *["new", "in", "the", "plan"], "planned"],
         ["baseline", "4", "4", "4"],
         ["placement=post", "2", "2", "4", "4"],
         ["all", "2", "6", "8", "8"],

@@ -87,7 +87,7 @@ def test_a_badge_says_what_is_matched_all_the_same(report: Report) -> None:
         seeds=2, steps=20, factors={"placement": ["pre", "post"]}, own={"placement=post": {"steps": 15}},
         match={"params": {"to": "baseline"}, "train_flops": None},
     ).read_text(encoding="utf-8")  # fmt: skip
-    assert 'title="matched in parameters alone">-25% training FLOPs</span>' in text
+    assert 'title="matched in parameters alone">-25% training FLOPs, -25% training tokens</span>' in text
     assert 'title="not matched to the baseline"' not in text
 
 

@@ -15,7 +15,7 @@ from optuna.exceptions import StorageInternalError
 
 from ablate.errors import AblateError
 from ablate.records.layout import StudyFolder, TrialFolder
-from ablate.sweep import loop
+from ablate.sweep import backlog
 from ablate.sweep.bookkeeping.index import Index
 from ablate.sweep.disk import telling, told_of_trial
 from ablate.sweep.driver import sweep
@@ -42,7 +42,7 @@ def test_a_full_disk_is_told_and_the_same_call_goes_on(study: StudyFolder, monke
         write_config(folder, value)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "write_config", full)
+        patch.setattr(backlog, "write_config", full)
         with pytest.raises(AblateError) as raised:
             Run(study, plan)
     assert str(raised.value) == (
