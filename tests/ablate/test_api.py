@@ -85,6 +85,7 @@ def test_results_of_nothing_are_one_clear_error(tmp_path: Path) -> None:
         ablate.results(write(tmp_path), runs=tmp_path / "runs")
 
 
+@pytest.mark.slow
 def test_data_that_change_stop_the_sweep_once_and_fail_no_trial(tmp_path: Path) -> None:
     text = tmp_path / "mine.txt"
     text.write_text("to be or not to be\n" * 60)
