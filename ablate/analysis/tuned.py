@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ablate.analysis.prose import number
-from ablate.records.spelling import short
+from ablate.records.spelling import in_words, short
 
 NAMED = 8
 """So many arms are named with their values."""
@@ -43,11 +43,6 @@ def edges(plan: Mapping[str, Any], arm: Mapping[str, Any], tuning: pd.DataFrame)
     return found
 
 
-def told_values(values: Mapping[str, Any]) -> str:
-    """Tuned values in words: the last part of each path, and numbers in three digits."""
-    return ", ".join(f"{path.rpartition('.')[2]}={short(value)}" for path, value in values.items())
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -62,7 +57,7 @@ def tuning_caveats(plan: Mapping[str, Any], tuning: pd.DataFrame) -> Iterator[st
     if not plan.get("tuning"):
         return
     arms = [arm for arm in plan["arms"] if arm.get("tuned")]
-    values = "; ".join(f"{arm['name']} {told_values(arm['tuned'])}" for arm in arms[:NAMED])
+    values = "; ".join(f"{arm['name']} {in_words(arm['tuned'])}" for arm in arms[:NAMED])
     more = f"; and {len(arms) - NAMED} more" if len(arms) > NAMED else ""
     tried = number(plan["tuning"]["combinations"], "combination")
     if arms:

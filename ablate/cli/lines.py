@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ablate.cli.output import duration
-from ablate.records.spelling import short
+from ablate.records.spelling import in_words
 from ablate.sweep.events import (
     BatchSplit,
     Counts,
@@ -137,9 +137,10 @@ def summary_lines(event: SweepEnded) -> list[str]:
 
 
 def _values(event: Tuned) -> str:
-    values = ", ".join(f"{path.rpartition('.')[2]}={short(value)}" for path, value in event.values.items())
     tried = f"the best of {event.combinations} combinations"
-    return f"{values}, {tried}" + (" though every one diverged" if event.value is None else f" ({event.value:.4g})")
+    return f"{in_words(event.values)}, {tried}" + (
+        " though every one diverged" if event.value is None else f" ({event.value:.4g})"
+    )
 
 
 def _rare(counts: Counts) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from ablate.cli.lines import clean, totals_line
 from ablate.cli.output import console, print_json, print_table
 from ablate.records.layout import StudyFolder
 from ablate.records.locks import Driver
-from ablate.records.spelling import short
+from ablate.records.spelling import in_words
 from ablate.records.usage import Use
 from ablate.sweep.standing import Row, Standing
 from ablate.sweep.watching import bulletin_of, running
@@ -129,8 +129,9 @@ def _print(state: _State) -> None:
     out = console()
     if state.plan.get("tuning"):
         out.print(_tuning(state.plan, state.searched))
-        for name, values in _chosen(state.plan):
-            out.print(f"tuned: {name}: {values}")
+        for arm in state.plan["arms"]:
+            if arm.get("tuned"):
+                out.print(f"tuned: {arm['name']}: {in_words(arm['tuned'])}")
     for title, trials in (("failed", state.failed), ("timed out", state.timed_out), ("waiting", state.interrupted)):
         for each in trials:
             out.print(f"{title}: {each['arm']}, seed {each['seed']}: {each['reason']}")
@@ -168,12 +169,6 @@ def _reached(row: Row) -> str:
 def _tuned(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The values that were chosen, by the identity of the arm."""
     return {arm["id"]: arm["tuned"] for arm in plan["arms"] if "tuned" in arm}
-
-
-def _chosen(plan: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for arm in plan["arms"]:
-        if values := arm.get("tuned"):
-            yield arm["name"], ", ".join(f"{path.rpartition('.')[2]}={short(value)}" for path, value in values.items())
 
 
 def _tuning(plan: Mapping[str, Any], tally: Mapping[str, int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 
 def spelled(level: object) -> str:
@@ -20,3 +21,8 @@ def spelled(level: object) -> str:
 def short(value: object) -> str:
     """A value for a reader, a number with three digits; two values may look alike."""
     return f"{value:.3g}" if isinstance(value, float) else spelled(value)
+
+
+def in_words(values: Mapping[str, object]) -> str:
+    """Values of options for a reader: the last part of each dotted path, as ``lr=0.003, warmup=100``."""
+    return ", ".join(f"{path.rpartition('.')[2]}={short(value)}" for path, value in values.items())

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from ablate.analysis.tuned import told_values
+from ablate.records.spelling import in_words
 from ablate.reporting.numbers import big, digits, fixed, interval, level, missing, plain, probability, whole
 from ablate.reporting.palette import GLYPHS, Look
 from ablate.reporting.study import Study
@@ -229,7 +229,7 @@ def _baseline(study: Study) -> Record:
         "mean": fixed(values.mean() if len(values) else None, study.places),
         "sd": fixed(values.std() if len(values) > 1 else None, study.places),
         "diverged": whole(study.diverged(arm)), "parameters": whole(arm.parameters), "flops": digits(plan["flops"], 6),
-        "tuned": plain(told_values(plan.get("tuned", {}))),
+        "tuned": plain(in_words(plan.get("tuned", {}))),
         "stuck": "",
     }  # fmt: skip
 
@@ -245,7 +245,7 @@ def _arm(study: Study, row: Mapping[str, Any]) -> Record:
         **{key: digits(row[key], 2) for key in ("correlation", "variance_ratio")},
         **{key: fixed(row[key], 2) for key in ("diverged_low", "diverged_high")},
         "parameters": whole(arm.parameters), "flops": digits(plan["flops"], 6),
-        "tuned": plain(told_values(plan.get("tuned", {}))),
+        "tuned": plain(in_words(plan.get("tuned", {}))),
     }  # fmt: skip
 
 

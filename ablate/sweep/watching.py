@@ -20,6 +20,7 @@ from ablate.sweep.events import (
     BatchSplit,
     Crowded,
     Event,
+    Growing,
     IndexBehind,
     Interrupted,
     Paused,
@@ -39,14 +40,12 @@ EVERY = 1.0
 KEPT = 100
 """How many of the latest news the file holds."""
 
-NEWS = (BatchSplit, Crowded, IndexBehind, Paused, Pruned, Tuned, Reconciled, TrialEnded, WorkerLost, Stopping)
+NEWS = (BatchSplit, Crowded, Growing, IndexBehind, Paused, Pruned, Tuned, Reconciled, TrialEnded, WorkerLost, Stopping)
 """What is worth a line."""
 
 End = Literal["through", "exhausted", "interrupted", "stopped"]
 """How a sweep ended: all was run; a limit of the budget was reached; a signal came; or it was broken off by a second
 signal or an error."""
-
-_NEWS = (Crowded, IndexBehind, Paused, Pruned, Tuned, Reconciled, TrialEnded, WorkerLost, Stopping)
 
 
 @dataclass(frozen=True)

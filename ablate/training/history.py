@@ -42,9 +42,9 @@ class History:
     training, which are among those above."""
 
     @property
-    def own_seconds(self) -> float:
-        """Time spent in training without that of the trial that this one goes on from."""
-        return self.seconds - (self.continued_from["seconds"] if self.continued_from else 0.0)
+    def inherited_seconds(self) -> float:
+        """Time that the trial which this one goes on from had spent in training."""
+        return float(self.continued_from["seconds"]) if self.continued_from else 0.0
 
     def state(self) -> dict[str, Any]:
         """Plain values, which a checkpoint can hold."""

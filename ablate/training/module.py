@@ -264,6 +264,11 @@ class TrialModule(pl.LightningModule):
         """How long training has taken until now, over all attempts."""
         return self.history.seconds if self._started is None else time.perf_counter() - self._started
 
+    @property
+    def own_seconds(self) -> float:
+        """The same without the trial of fewer steps that this one goes on from."""
+        return self.seconds - self.history.inherited_seconds
+
     def state(self) -> dict[str, Any]:
         """All that is needed to go on after the step that was just done.
 

@@ -170,7 +170,7 @@ class _Watch:
             self._leave(_pause(module, self._place, self._job))
         elif not over and self._should_stop():
             self._leave("interrupted")
-        elif not over and self._timeout is not None and module.seconds >= self._timeout:
+        elif not over and self._timeout is not None and module.own_seconds >= self._timeout:
             self._leave("timed_out")
             seal(self._place.end, {"end": "timed_out", "error": self._late(), "at": instant(datetime.now(UTC))})
         elif not over and now - self._saved >= self._every:
@@ -194,7 +194,7 @@ class _Watch:
 
     def _late(self) -> str:
         module = self._module
-        took = f"{module.history.seconds:,.1f} s of training, and `trial_timeout` is {self._timeout:,g} s"
+        took = f"{module.own_seconds:,.1f} s of training, and `trial_timeout` is {self._timeout:,g} s"
         return f"at step {module.done} of {module.steps} after {took}"
 
 

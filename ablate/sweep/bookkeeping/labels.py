@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ablate.records.spelling import short
+from ablate.records.spelling import in_words
 
 Record = Mapping[str, Any]
 
@@ -30,8 +30,7 @@ class Label:
     @property
     def shown(self) -> str:
         """The arm's name, with the tuned values."""
-        values = ", ".join(f"{path.rpartition('.')[2]}={short(value)}" for path, value in self.tuned.items())
-        return f"{self.arm_name} [{values}]" if values else self.arm_name
+        return f"{self.arm_name} [{in_words(self.tuned)}]" if self.tuned else self.arm_name
 
     def attributes(self, attempt: int) -> dict[str, Any]:
         """User attributes: levels may be any JSON value, which Optuna's parameters may not."""

@@ -100,10 +100,6 @@ class Search:
         """Try these too."""
         self._rounds.append(list(more))
 
-    def trial(self, values: Values, seed: int) -> dict[str, Any]:
-        """A trial of the arm with these values; it has the same identity whatever it is for."""
-        return tuned_trial(self.arm, values, seed)
-
     def standing(self, known: Known) -> Standing:
         """How far the search is, going by what is known."""
         trials: dict[str, Mapping[str, Any]] = {}
@@ -112,7 +108,7 @@ class Search:
         number = 0
         for values in self._known_batches(tried):
             batch = [
-                [{**self.trial(each, seed), "number": number + index} for seed in self._tuning["seeds"]]
+                [{**tuned_trial(self.arm, each, seed), "number": number + index} for seed in self._tuning["seeds"]]
                 for index, each in enumerate(values)
             ]
             number += len(values)

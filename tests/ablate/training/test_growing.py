@@ -50,6 +50,20 @@ def test_a_chain_of_longer_trials_ends_where_one_from_the_start_does_bit_for_bit
     assert trained_seconds(folder) == pytest.approx(record["seconds"] - earlier)  # the budget counts no step twice
 
 
+def test_the_time_of_the_shorter_trial_is_none_of_the_longer_ones_limit(tmp_path: Path) -> None:
+    short = trial(tmp_path / "short", 10)
+    train(short, 1, REGISTRY)
+    state = checkpoints.newest(short)
+    assert state
+    slow = {**state, "history": {**state["history"], "seconds": 1000.0}}
+    checkpoints.save(short.attempt(1), slow, last=True)
+    folder = trial(tmp_path / "long", 20, continues="short")
+    config = read_json(folder.config)
+    write_json(folder.config, config | {"observe": config["observe"] | {"trial_timeout": 500.0}})
+    assert train(folder, 1, REGISTRY) == "complete"
+    assert trained_seconds(folder) < 500
+
+
 def test_what_goes_on_is_told_apart_after_an_interruption_too(tmp_path: Path) -> None:
     train(trial(tmp_path / "short", 10), 1, REGISTRY)
     folder = trial(tmp_path / "long", 30, continues="short")
