@@ -230,8 +230,16 @@ class TrialModule(pl.LightningModule):
         return any(done == step for done, _ in self.history.evaluations)
 
     def key_global_generator(self) -> None:
-        """Key torch's own generator by the step: a component that draws from it still repeats itself."""
-        torch.manual_seed(seed_of(*self.stream, "global", self.done))
+        """Key torch's own generators by the step: a component that draws from them still repeats itself.
+
+        Not by ``torch.manual_seed``: it keeps the call, with a traceback, for each kind of device that is not in use yet.
+        """
+        seed = seed_of(*self.stream, "global", self.done)
+        torch.default_generator.manual_seed(seed)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+        elif self.device.type == "mps":
+            torch.mps.manual_seed(seed)
 
     @property
     def split(self) -> int | None:
