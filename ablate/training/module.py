@@ -232,7 +232,7 @@ class TrialModule(pl.LightningModule):
     def key_global_generator(self) -> None:
         """Key torch's own generators by the step: a component that draws from them still repeats itself.
 
-        Not by ``torch.manual_seed``: it keeps the call, with a traceback, for each kind of device that is not in use yet.
+        Not by ``torch.manual_seed``: for each kind of device not in use yet it keeps the call, with a traceback.
         """
         seed = seed_of(*self.stream, "global", self.done)
         torch.default_generator.manual_seed(seed)
