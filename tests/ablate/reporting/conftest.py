@@ -11,10 +11,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
 
 from ablate.analysis.results import Results
-from ablate.registry import components_in
 from ablate.reporting import write
-from ablate.slots import Component
-from ablate_plugins import section as builtin
+from ablate.reporting.sections import sections_of
+from ablate.slots import Section
 from tests.study_maker import HOSTILE, make_study
 
 CHROMIUM = shutil.which("chromium")
@@ -27,13 +26,13 @@ Report = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def sections() -> list[Component]:
+def sections() -> list[Section]:
     """Every section that ships."""
-    return [component() for component in components_in(builtin)]
+    return sections_of({"plugins": []})[0]
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory: pytest.TempPathFactory, sections: list[Component]) -> Report:
+def report(tmp_path_factory: pytest.TempPathFactory, sections: list[Section]) -> Report:
     """Makes a study as :func:`make_study` does and writes its report; gives the report's path."""
 
     def make(**study: Any) -> Path:

@@ -20,7 +20,7 @@ from ablate.reporting.figures import curves, seeds
 from ablate.reporting.provenance import arms, facts
 from ablate.reporting.study import Study
 from ablate.reporting.trials import trials_csv, trials_table
-from ablate.slots import Component
+from ablate.slots import Section
 from tests.study_maker import make_study
 
 CORE: dict[str, list[Any]] = {"core": ["attention", "lstm"], "heads": [4, None], "norm": ["layer", "rms"]}
@@ -58,7 +58,7 @@ def conditional(folder: Path, design: str = "full", **options: Any) -> Study:
     ],
 )
 def test_every_design_has_a_report(
-    tmp_path: Path, sections: list[Component], options: dict[str, Any], names: list[str]
+    tmp_path: Path, sections: list[Section], options: dict[str, Any], names: list[str]
 ) -> None:
     results = Results(make_study(tmp_path / "study", seeds=3, steps=40, **options))
     page = write(results, sections).read_text(encoding="utf-8")
@@ -130,7 +130,7 @@ def test_the_dots_of_an_effect_are_of_its_own_cells(tmp_path: Path) -> None:
     assert list(lacking["heads=null"].seeds) == []
 
 
-def test_a_fraction_has_main_effects_alone(tmp_path: Path, sections: list[Component]) -> None:
+def test_a_fraction_has_main_effects_alone(tmp_path: Path, sections: list[Section]) -> None:
     made = study(tmp_path, design="fractional")
     assert cells.grid(made) is None
     kinds = {row["kind"] for row in csv.DictReader(io.StringIO(effects_csv(made)))}
@@ -172,7 +172,7 @@ def test_an_arm_with_fewer_steps_has_not_dropped_out(tmp_path: Path) -> None:
     assert not {"steps", "matched", "activations"} & {column.key for column in arms(study(tmp_path / "two")).shown()}
 
 
-def test_a_secondary_metric_that_a_trial_lacks_is_missing_and_shown(tmp_path: Path, sections: list[Component]) -> None:
+def test_a_secondary_metric_that_a_trial_lacks_is_missing_and_shown(tmp_path: Path, sections: list[Section]) -> None:
     missing = {("bare", seed): ["val/bits_per_char"] for seed in range(3)}
     made = study(tmp_path, design="list", listed=LISTED, missing=missing)
     frame = made.results.effects("val/bits_per_char").set_index("name")

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from ablate.analysis.results import Results
-from ablate.registry import components_in
 from ablate.reporting import flow
 from ablate.reporting.figures import inside
 from ablate.reporting.page import Page
 from ablate.reporting.study import Study
-from ablate_plugins import section
+from ablate.slots import Section
+from ablate_plugins.section.training import GradientFlow, Stability
 from tests import study_maker
 from tests.study_maker import make_study
 
@@ -37,7 +37,7 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_arm_without_w2_is_named_and_not_called_sound(gated: Path) -> None:
     assert flow.unjudged(Study(Results(gated))) == ["ffn=swiglu2 has no parameter of role w2"]
-    page = section.GradientFlow().render(Page(Results(gated)))
+    page = GradientFlow().render(Page(Results(gated)))
     assert "Not judged: ffn=swiglu2 has no parameter of role w2." in page
     assert "No judged arm&#39;s gradient" in page or "No judged arm's gradient" in page
     assert 'class="flag fine"' not in page
@@ -45,7 +45,7 @@ def test_an_arm_without_w2_is_named_and_not_called_sound(gated: Path) -> None:
 
 def test_where_all_are_judged_nothing_is_said(tmp_path: Path) -> None:
     study = make_study(tmp_path / "study", factors={"ratio": [4, 1]}, seeds=2, steps=40)
-    page = section.GradientFlow().render(Page(Results(study)))
+    page = GradientFlow().render(Page(Results(study)))
     assert "Not judged" not in page
     assert 'class="flag fine"' in page
 
@@ -54,12 +54,12 @@ def test_the_caption_names_what_was_not_measured_and_what_is_left_out(gated: Pat
     caption = inside.caption(Study(Results(gated)))
     assert "Left out, since no arm has a value of 0.01 or more: dead units." in caption
     assert "Not measured in ffn=swiglu2: zeros after the activation, dead units." in caption
-    page = section.Stability().render(Page(Results(gated)))
+    page = Stability().render(Page(Results(gated)))
     assert ">Dead units<" not in page
     assert ">Zeros after the activation<" in page
 
 
-def test_every_section_takes_such_a_study(gated: Path) -> None:
+def test_every_section_takes_such_a_study(gated: Path, sections: list[Section]) -> None:
     page = Page(Results(gated))
-    for component in components_in(section):
-        component().render(page)  # type: ignore[attr-defined]
+    for section in sections:
+        section.render(page)

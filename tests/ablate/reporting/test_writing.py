@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from ablate.analysis.results import Results
 from ablate.reporting import write
-from ablate.slots import Component, Norm, Page, Section
+from ablate.slots import Norm, Page, Section
 from tests.study_maker import HOSTILE, hold_lock, make_study
 
 Report = Callable[..., Path]
@@ -90,7 +90,7 @@ def test_four_files_lie_in_the_studys_folder_and_nothing_else_is_left(quickstart
     assert beside == sorted([*FILES, "experiment.yaml", "plan.json", "trials"])
 
 
-def test_another_folder_is_made(tmp_path: Path, sections: list[Component]) -> None:
+def test_another_folder_is_made(tmp_path: Path, sections: list[Section]) -> None:
     results = Results(make_study(tmp_path / "study", seeds=2, steps=20))
     assert write(results, sections, tmp_path / "a" / "b") == tmp_path / "a" / "b" / "report.html"
     assert sorted(path.name for path in (tmp_path / "a" / "b").iterdir()) == FILES
@@ -101,9 +101,8 @@ def test_the_same_records_give_the_same_bytes(tmp_path: Path, quickstart: Path, 
     # In another process, with other hashes of texts, on another clock and in another folder.
     code = (
         "import sys; from pathlib import Path; from ablate.analysis.results import Results\n"
-        "from ablate.registry import components_in; from ablate.reporting import write\n"
-        "from ablate_plugins import section\n"
-        "sections = [component() for component in reversed(components_in(section))]\n"
+        "from ablate.reporting import write; from ablate.reporting.sections import sections_of\n"
+        "sections = sections_of({})[0][::-1]\n"
         "for number, study in enumerate(sys.argv[2:]):\n"
         "    write(Results(Path(study)), sections, Path(sys.argv[1], str(number)))\n"
         "assert 'torch' not in sys.modules"
@@ -233,7 +232,7 @@ def test_every_state_gives_a_report_without_numbers_that_do_not_exist(report: Re
             assert record["low"] == record["p"] == ""
 
 
-def test_a_running_study_is_interim(tmp_path: Path, sections: list[Component]) -> None:
+def test_a_running_study_is_interim(tmp_path: Path, sections: list[Section]) -> None:
     folder = make_study(tmp_path / "study", seeds=2, steps=20, running={("scale=off", 1)})
     with hold_lock(folder):
         page = write(Results(folder), sections).read_text(encoding="utf-8")
@@ -271,7 +270,7 @@ def test_an_arm_without_data_says_why_and_has_no_panel(lost: Path) -> None:
     assert next(row for row in table(lost, "effects-arms") if "post" in row["arm"])["agree"] == "–"
 
 
-def test_nothing_is_said_of_what_there_is_not(tmp_path: Path, sections: list[Component]) -> None:
+def test_nothing_is_said_of_what_there_is_not(tmp_path: Path, sections: list[Section]) -> None:
     lost = {(f"a={level}", seed) for level in (1, 2) for seed in (0, 1)}
     folder = make_study(tmp_path / "study", seeds=2, steps=20, factors={"a": [0, 1, 2]}, failed=lost)
     text = " ".join(read(write(Results(folder), sections)).text)
@@ -290,7 +289,7 @@ def test_a_complete_study_has_no_table_of_what_did_not_finish(quickstart: Path, 
     assert "ends" in read(lost).tables
 
 
-def test_what_a_run_needs_beside_the_experiment_is_named(tmp_path: Path, sections: list[Component]) -> None:
+def test_what_a_run_needs_beside_the_experiment_is_named(tmp_path: Path, sections: list[Section]) -> None:
     folder = make_study(tmp_path / "study", seeds=2, steps=20, factors={"a": [0, 1]})
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     plan["plugins"] = ["/home/somebody/thesis/my_norm.py"]
@@ -341,7 +340,7 @@ class Empty(Section):
         return ""
 
 
-def test_anyones_section_stands_where_it_says(tmp_path: Path, sections: list[Component]) -> None:
+def test_anyones_section_stands_where_it_says(tmp_path: Path, sections: list[Section]) -> None:
     results = Results(make_study(tmp_path / "study", seeds=2, steps=20))
     page = write(results, [*sections, Note(), Plain(), Empty()]).read_text(encoding="utf-8")
     anchors = re.findall(r'<section id="([^"]+)"', page)
@@ -370,7 +369,7 @@ def test_only_sections_make_a_report(tmp_path: Path) -> None:
     assert not (tmp_path / "study" / "report.html").exists()
 
 
-def test_a_section_that_fails_leaves_the_old_report(tmp_path: Path, sections: list[Component]) -> None:
+def test_a_section_that_fails_leaves_the_old_report(tmp_path: Path, sections: list[Section]) -> None:
     class Broken(Section):
         """Fails."""
 
