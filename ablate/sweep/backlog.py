@@ -47,6 +47,8 @@ class Backlog:
         self._emit = emit
         self._retry = retry
         self._limit = limit
+        self._begun: set[str] = set()
+        """The trials that this call starts, or has started; one that a rung has stopped is no other when it goes on."""
         self._chosen = chosen
         self.plan = agenda.plan
         """The plan as far as it is decided."""
@@ -120,13 +122,16 @@ class Backlog:
             self._tell_tuned()
         self._opened |= {run.trial["id"]: run for run in runs}
         gave_up = self._found.waiting_for_retry()
-        for id, fate in self._found.fates((run.trial for run in runs), self._chosen, self._retry, self._limit):
+        here = (run.trial for run in runs)
+        for id, fate in self._found.fates(here, self._chosen, self._retry, self._limit, self._begun):
             label = self._configs.label(self._opened[id].trial)
             if fate == "sealed":
                 self._ends[id] = self._found.records[id]["end"]
             elif fate == "run":
                 self.waiting.append(label)
-                self._limit = None if self._limit is None else self._limit - 1
+                if self._limit is not None and id not in self._begun:
+                    self._limit -= 1
+                self._begun.add(id)
             elif fate != "held":
                 attempt = self._study.trial(id).attempt(gave_up[id].attempt)
                 self._failures[id] = failure(label, attempt)

@@ -180,8 +180,11 @@ class _Comparison:
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """What differs between two trials' configurations, as far as it is part of their identity."""
-    yield from _changed("", _settings(old), _settings(new))
+    """What differs between two trials' configurations, as far as it is part of their identity and was not tuned."""
+    tuned = {*(old.get("tuned") or {}), *(new.get("tuned") or {})}
+    for path, a, b in _changed("", _settings(old), _settings(new)):
+        if path not in tuned:
+            yield f"{path}: {_spelled(a)} -> {_spelled(b)}"
     if _hash(old) != _hash(new):
         yield "data: the task's data changed"
     before, after = _versions(old), _versions(new)
@@ -196,12 +199,12 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return {"budget": {"steps": settings.get("steps")}, **parts}
 
 
-def _changed(path: str, old: Any, new: Any) -> Iterator[str]:
+def _changed(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(old, Mapping) and isinstance(new, Mapping) and old.get("kind") == new.get("kind"):
         for key in [*old, *(key for key in new if key not in old)]:
             yield from _changed(f"{path}.{key}" if path else str(key), old.get(key, _ABSENT), new.get(key, _ABSENT))
     elif (type(old), old) != (type(new), new):
-        yield f"{path}: {_spelled(old)} -> {_spelled(new)}"
+        yield path, old, new
 
 
 def _spelled(value: Any) -> str:

@@ -43,13 +43,19 @@ class Survey:
         }
 
     def fates(
-        self, planned: Iterable[Mapping[str, Any]], chosen: Chosen, retry: Collection[str], limit: int | None
+        self,
+        planned: Iterable[Mapping[str, Any]],
+        chosen: Chosen,
+        retry: Collection[str],
+        limit: int | None,
+        begun: Collection[str] = (),
     ) -> Iterator[tuple[str, str]]:
         """What a call does with each of these trials, in the order in which it starts them.
 
         Gives the trial's identity with ``sealed`` (it has its result), ``run``, ``held`` (it waits, and is not to be
         started), or how it ended that is not to be run again: ``failed``, ``oom`` (a failure too) or ``timed_out``. A
-        trial that tuning has given up runs, if it is among these.
+        trial that tuning has given up runs, if it is among these. One that this call has ``begun`` goes on from its
+        rung whatever the limit.
         """
         gave_up = {trial: attempt for trial, attempt in self.waiting_for_retry().items() if attempt.end != "pruned"}
         left = limit
@@ -59,10 +65,10 @@ class Survey:
                 yield trial, "sealed"
             elif trial in gave_up and (gave_up[trial].fate not in retry or not chosen(each)):
                 yield trial, gave_up[trial].fate
-            elif not chosen(each) or left == 0:
+            elif not chosen(each) or (left == 0 and trial not in begun):
                 yield trial, "held"
             else:
-                left = None if left is None else left - 1
+                left = left if left is None or trial in begun else left - 1
                 yield trial, "run"
 
 

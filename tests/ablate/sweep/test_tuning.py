@@ -128,6 +128,15 @@ def test_halving_judges_a_batch_at_each_rung_and_gives_the_worse_up(study: Study
     assert Run(study, plan).of(TrialStarted) == []
 
 
+def test_a_trial_that_goes_on_from_its_rung_is_no_other_start_to_the_limit(study: StudyFolder) -> None:
+    plan = tuned_plan({0: 1e-2}, seeds=1, steps=9, halving={"reduction": 2, "rungs": 2})
+    run = Run(study, plan, limit=8)  # all that tuning starts: four combinations on two seeds
+    assert len({event.trial for event in run.of(TrialStarted)}) == 8
+    assert chosen(study) == {"arm0": 1e-2}
+    assert run.outcome.counts.waiting == 2  # the two that report
+    assert len({event.trial for event in Run(study, plan, limit=1).of(TrialStarted)}) == 1
+
+
 def test_what_halving_gave_up_goes_on_where_the_search_no_longer_halves(study: StudyFolder) -> None:
     Run(study, tuned_plan({0: 1e-2}, seeds=1, halving={"reduction": 2, "rungs": 1}))
     again = Run(study, tuned_plan({0: 1e-2}, seeds=1))
@@ -232,6 +241,13 @@ def test_other_tuned_values_that_leave_results_out_are_said(study: StudyFolder) 
     fewer = tuned_plan({0: 1e-2}, seeds=1, points={PATH: GRID[:2]}, combinations=2)
     with pytest.raises(RefusedError, match=r"\n  baseline \(1 result\): tuned to model.lr: 0.01 -> 0.001\n"):
         Run(study, fewer)
+    longer = tuned_plan({0: 1e-2}, seeds=1, steps=12, points={PATH: GRID[:2]}, combinations=2)
+    for trial in [*longer["trials"], *longer["arms"]]:
+        trial.update({key: f"{trial[key]}b" for key in ("id", "arm") if key in trial})
+    longer["baseline"] += "b"
+    longer["budget"] = {**longer["budget"], "steps": 12}
+    with pytest.raises(RefusedError, match=r"\n  baseline \(1 result\): budget.steps: 9 -> 12\n"):
+        Run(study, longer)  # its learning rate is to be found, and no change
     untuned = {**plan, "tuning": None, "arms": [{**arm, "tuning": None} for arm in plan["arms"]]}
     with pytest.raises(RefusedError, match=r"\n  baseline \(1 result\): the arm is tuned no more\n"):
         Run(study, untuned)
