@@ -180,7 +180,7 @@ def make_study(
         "arms": arms, "trials": trials, "excluded": [dict(cell) for cell in excluded],
         "components": [{"slot": "norm", "kind": "layer", "origin": "ablate-arch 0.1.0", "version": 1,
                         "source": "0123456789ab"}],
-        "data": {"hash": _hash("data"), "facts": {"unigram_entropy": UNIGRAM}},
+        "data": {"hash": _hash("data"), "facts": {"unigram_entropy": UNIGRAM, "ceiling_accuracy": 1.0}},
         "vocabulary": VOCABULARY, "device": "cpu", "precision": "32-true", "threads": 1,
         "git": dict(git) if git is not None else {"commit": "abc1234", "dirty": False},
         "command": command or f"ablate run experiments/{name}.yaml",

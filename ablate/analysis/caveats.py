@@ -15,6 +15,7 @@ from ablate.analysis.factorial import Factorial
 from ablate.analysis.families import aliases, families, left_out, parts, together, unmatched_levels
 from ablate.analysis.pairing import smallest_sign_flip, wilson
 from ablate.analysis.prose import joined, number
+from ablate.analysis.verdict import Objective
 from ablate.records.frames import count
 from ablate.slots import MANY_UNKNOWN
 
@@ -42,6 +43,7 @@ def caveats(
         *_diverged(trials),
         *_split(trials),
         *_stuck_baseline(plan, courses),
+        *_at_the_ceiling(plan, trials),
         *comparability(plan),
         *(unmatched_levels(plan) if plan["design"] in DESIGNS else _unmatched_arms(plan, effects)),
         *_pairing(effects),
@@ -135,6 +137,24 @@ def _stuck_baseline(plan: Mapping[str, Any], courses: pd.DataFrame) -> Iterator[
         yield (
             f"The baseline itself is stuck at the unigram entropy in {stuck} of {number(len(own), 'seed')}: "
             "effects against it say little."
+        )
+
+
+def _at_the_ceiling(plan: Mapping[str, Any], trials: pd.DataFrame) -> Iterator[str]:
+    """A baseline that has all there is to have leaves nothing to find."""
+    objective = Objective.of(plan)
+    base = next(arm for arm in plan["arms"] if arm["id"] == plan["baseline"])
+    facts = base.get("data", plan["data"]).get("facts", {})
+    ceiling = facts.get(f"ceiling_{objective.metric.rpartition('/')[2]}")
+    own = trials[(trials["arm"] == plan["baseline"]) & (trials["end"] == "complete")]
+    if ceiling is None or own.empty or objective.goal != "max":
+        return
+    there = int((own[objective.metric] >= ceiling - objective.smallest_effect).sum())
+    if 2 * there > len(own):
+        yield (
+            f"The baseline ends within {objective.smallest_effect:g} of the best {objective.metric} that there is, "
+            f"{ceiling:g}, in {there} of {number(len(own), 'seed')}: no arm can be better by what matters, and arms "
+            "that get there too are not told apart; a harder task or fewer steps would."
         )
 
 

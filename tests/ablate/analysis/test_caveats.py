@@ -46,6 +46,21 @@ def test_fewer_than_six_seeds(tmp_path: Path) -> None:
     assert not any("nan" in caveat for caveat in one)
 
 
+def test_a_baseline_at_the_ceiling(tmp_path: Path) -> None:
+    def said(folder: str, *values: float) -> list[str]:
+        made = make_study(
+            tmp_path / folder, factors=PLACEMENT, seeds=3, metric="val/accuracy", goal="max",
+            outcomes=lambda name, levels, seed: values[seed],
+        )  # fmt: skip
+        return [each for each in Results(made).caveats() if "best val/accuracy" in each]
+
+    assert said("most", 1.0, 0.99, 0.7) == [
+        "The baseline ends within 0.02 of the best val/accuracy that there is, 1, in 2 of 3 seeds: no arm can be "
+        "better by what matters, and arms that get there too are not told apart; a harder task or fewer steps would."
+    ]
+    assert said("few", 1.0, 0.97, 0.7) == []
+
+
 def test_unmatched_arms(tmp_path: Path) -> None:
     caveats = Results(make_study(tmp_path / "study")).caveats()
     assert "ratio=1 is not matched to the baseline: -45% parameters and -50% training FLOPs." in caveats
