@@ -420,6 +420,7 @@ def _finish(
             "schema": 1, "trial": trial["id"], "arm": arm["id"], "arm_name": arm["name"], "levels": arm["levels"],
             "seed": seed, "end": "complete" if rule is None else "diverged",
             "reason": None if rule is None else {"rule": rule, "step": done - 1},
+            **({} if rule is None else {"first_bad": _first_bad(rule, done - 1)}),
             "attempt": 1, "steps": done, "tokens": done * TOKENS,
             "metrics": metrics if rule is None else dict.fromkeys(metrics),
             "facts": {"unigram_entropy": UNIGRAM, "initial_loss": INITIAL, "clip_rate": 0.31},
@@ -431,6 +432,12 @@ def _finish(
             "files": {"curves": "a001/curves.arrow", "probes": "a001/probes.arrow"},
         },
     )  # fmt: skip
+
+
+def _first_bad(rule: str, step: int) -> dict[str, Any] | None:
+    """What a replay found: an overflow in the last block; nothing where the loss was over its limit."""
+    last = f"block.{DEPTH - 1}.feed_forward"
+    return {"step": step, "module": last, "what": "output"} if rule == "nonfinite" else None
 
 
 def _curves(

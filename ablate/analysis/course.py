@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,14 @@ COURSES: Mapping[str, str] = {
     "ok": "nothing to remark",
 }
 """Every course, worst first, each with what it means."""
+FIRST_BAD: Mapping[str, str] = {
+    "output": "output not finite",
+    "gradient": "gradient not finite",
+    "update": "parameters not finite after the update",
+    "loss": "not finite by itself",
+    "out_of_range": "output over 10,000",
+}
+"""What the first bad value of a diverged run can be, each with what it means."""
 STUCK = 0.05
 """A run whose final loss is so close to the unigram entropy, in nats, is stuck."""
 LAST = 20
@@ -114,6 +123,17 @@ def course(losses: npt.ArrayLike, *, rule: str = "", final: float = math.nan, un
     mean, sd = _before(values[: spikes[0] + 1], SHORT.window)
     after = values[spikes[-1] + 1 :][-LAST:]
     return "spike_and_recover" if len(after) and after.mean() <= mean[-1] + SHORT.sds * sd[-1] else "spike"
+
+
+def first_bad(trial: Mapping[Any, Any]) -> tuple[str, str]:
+    """Where a diverged run broke first, and what was bad there; "" twice where that is not known.
+
+    Args:
+        trial: a row of :func:`ablate.records.frames.trials`.
+    """
+    what = str(trial["first_bad"])
+    elsewhere = "the batch" if what == "output" else "the loss"
+    return (str(trial["first_bad_module"]) or elsewhere, FIRST_BAD.get(what, what)) if what else ("", "")
 
 
 def courses(trials: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import nn
@@ -16,18 +16,33 @@ def named_parameters(model: nn.Module) -> Iterator[tuple[Parameter, nn.Parameter
 
     A tied matrix appears once, under the name of the module that was built first.
     """
-    sites: dict[str, Site] = {
-        name: site for name, module in model.named_modules() if (site := getattr(module, "site", None)) is not None
-    }
+    sites = _sites(model)
     for attribute, value in model.named_parameters():
-        owner = attribute
-        while owner and owner not in sites:
-            owner = owner.rpartition(".")[0]
-        inner = attribute[len(owner) + 1 :] if owner else attribute
-        site = sites.get(owner)
+        site, inner = _placed(attribute, sites)
         path = f"{site.path}.{inner}" if site and site.path else inner
         role = inner.rpartition(".")[0].rpartition(".")[2] or (site.slot if site else inner)
         yield Parameter(path, role, site.block if site else None, tuple(value.shape), site), value
+
+
+def named_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """Every module once, with its logical name, as :func:`named_parameters` has them; the model's own is ""."""
+    sites = _sites(model)
+    for attribute, module in model.named_modules():
+        site, inner = _placed(attribute, sites)
+        yield ".".join(part for part in (site.path if site else "", inner) if part), module
+
+
+def _sites(model: nn.Module) -> dict[str, Site]:
+    """The marked modules' sites by attribute path."""
+    return {name: site for name, module in model.named_modules() if (site := getattr(module, "site", None)) is not None}
+
+
+def _placed(attribute: str, sites: Mapping[str, Site]) -> tuple[Site | None, str]:
+    """The nearest site at or above an attribute path, and the rest of the path below it."""
+    owner = attribute
+    while owner and owner not in sites:
+        owner = owner.rpartition(".")[0]
+    return sites.get(owner), attribute[len(owner) + 1 :] if owner else attribute
 
 
 @torch.no_grad()

@@ -79,6 +79,10 @@ def trials(study: Path) -> pd.DataFrame:
         reason (text): why it diverged, failed, waits or was excluded; "" where there is nothing to say.
         cause (text): of a failure, ``oom`` where memory was too short, ``lost`` where its worker died; else "".
         rule (text), bad_step (Int64): the divergence rule that struck, and at which step.
+        first_bad (text), first_bad_step (Int64), first_bad_module (text): what the first bad value was when the trial
+            was replayed, in which step and module: its ``output``, the ``gradient`` that it sent back, the ``update``
+            of its parameters, the ``loss`` by itself, or an output ``out_of_range`` (over 10,000), where the loss
+            passed its limit and every value was finite. "" and NA where it did not diverge or nothing was found.
         attempt (Int64): the newest attempt, from 1.
         steps (Int64): training steps done. tokens (Int64): training tokens seen.
         micro_batch (Int64): sequences at once, where memory was too short for the batch; else NA.
@@ -219,10 +223,16 @@ def _sealed(folder: TrialFolder, plan: Mapping[str, Any]) -> dict[str, Any]:
         "reason": f"{reason['rule']} at step {reason['step']}" if reason else "",
         "rule": reason.get("rule", ""),
         "bad_step": reason.get("step"),
+        **_first_bad(record.get("first_bad") or {}),
         **{key: _number(value) for key, value in (record.get("facts") or {}).items()},
         **{key: record.get(key) for key in known},
         **values,
     }
+
+
+def _first_bad(found: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"what": "first_bad", "step": "first_bad_step", "module": "first_bad_module"}
+    return {name: found.get(key) for key, name in names.items()}
 
 
 def _unsealed(folder: TrialFolder, held: bool) -> dict[str, Any]:
@@ -253,9 +263,10 @@ def _typed(rows: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) -> pd.Dat
     """A frame with the documented columns in their order, each of its own type even where every value is missing."""
     factors = [f"factor.{factor['name']}" for factor in plan["factors"]]
     metrics = list(plan["units"])
-    whole = ("bad_step", "attempt", "steps", "tokens", "micro_batch", "peak_memory", "parameters")
-    text = ("reason", "cause", "rule", "started", "sealed")
-    columns = ["trial", "arm", "name", *factors, "seed", "end", "reason", "cause", "rule", "bad_step", "attempt"]
+    whole = ("bad_step", "first_bad_step", "attempt", "steps", "tokens", "micro_batch", "peak_memory", "parameters")
+    text = ("reason", "cause", "rule", "first_bad", "first_bad_module", "started", "sealed")
+    columns = ["trial", "arm", "name", *factors, "seed", "end", "reason", "cause", "rule", "bad_step"]
+    columns += ["first_bad", "first_bad_step", "first_bad_module", "attempt"]
     columns += ["steps", "tokens", "micro_batch", *metrics, "seconds", "tokens_per_second", "peak_memory"]
     columns += ["parameters", "flops", *FACTS, "started", "sealed"]
     columns += sorted({key for row in rows for key in row} - set(columns))

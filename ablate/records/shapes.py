@@ -228,6 +228,7 @@ _RECORD = _fields(
         "metrics": _values(_maybe(_number)),
         "components": _COMPONENTS,
     },
+    first_bad=_maybe(_fields({"step": _whole, "module": _maybe(_text), "what": _text})),
     facts=_maybe(_values(_maybe(_number))),
     steps=_maybe(_whole),
     tokens=_maybe(_whole),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pandas as pd
 
+from ablate.analysis.course import first_bad
 from ablate.reporting.effects import named
-from ablate.reporting.numbers import digits, fixed, whole
+from ablate.reporting.numbers import digits, fixed, plain, whole
 from ablate.reporting.study import Study
 from ablate.reporting.tables import Column, Table
+
+UNKNOWN = "not found"
+"""What a dash says in the place of a first bad value."""
 
 
 def spikes(study: Study) -> pd.DataFrame:
@@ -58,19 +62,24 @@ def by_arm(study: Study) -> Table:
 
 
 def diverged(study: Study) -> Table:
-    """Every run that diverged, with the rule that struck and the first bad step."""
-    rows = study.trials[study.trials["end"] == "diverged"]
-    records = [
-        {
-            "name": study.by_id[row["arm"]].label, "look": study.by_id[row["arm"]].look, "seed": whole(row["seed"]),
-            "rule": row["rule"].replace("_", " "), "bad_step": whole(row["bad_step"]),
-        }
-        for row in rows.to_dict("records")
-    ]  # fmt: skip
+    """Every run that diverged: the rule that struck, and the step and module of the first bad value."""
+    records = []
+    for row in study.trials[study.trials["end"] == "diverged"].to_dict("records"):
+        arm, (module, what) = study.by_id[row["arm"]], first_bad(row)
+        records.append(
+            {
+                "name": arm.label, "look": arm.look, "seed": whole(row["seed"]),
+                "rule": row["rule"].replace("_", " "), "bad_step": whole(row["bad_step"]),
+                "first_bad_step": whole(row["first_bad_step"]), "module": plain(module), "what": plain(what),
+            }
+        )  # fmt: skip
     columns = [
         Column("name", "arm", numeric=False, adorn=named),
         Column("seed", "seed"),
         Column("rule", "rule", numeric=False),
-        Column("bad_step", "first bad step"),
+        Column("bad_step", "judged at step"),
+        Column("first_bad_step", "first bad step", empty=UNKNOWN),
+        Column("module", "first bad module", numeric=False, empty=UNKNOWN),
+        Column("what", "what was bad", numeric=False, empty=UNKNOWN),
     ]
     return Table(columns, records)

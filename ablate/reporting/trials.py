@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from ablate.analysis.course import first_bad
 from ablate.records.layout import StudyFolder
 from ablate.reporting.effects import label_of, named
 from ablate.reporting.numbers import fixed, level, missing, plain, whole
@@ -121,7 +122,9 @@ def unfinished(study: Study) -> list[Ending]:
             log = tail(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else ""
         reason = plain(row["reason"])
         if row["end"] == "diverged":
-            reason = reason.replace("_", " ")
+            module, what = first_bad(row)
+            where = f"; first in {plain(module)} at step {whole(row['first_bad_step'])}: {plain(what)}" if what else ""
+            reason = f"{reason.replace('_', ' ')}{where}"
         found.append(Ending(plain(row["name"]), int(row["seed"]), row["end"], reason, whole(row["attempt"]), log))
     return found
 

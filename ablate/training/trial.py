@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import math
-import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal
 
 import pytorch_lightning as pl
@@ -17,27 +16,26 @@ from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from torch import nn
 
 from ablate.model.parameters import build, root_site
-from ablate.records.layout import AttemptFolder, TrialFolder
-from ablate.records.sealing import seal, write_json
+from ablate.records.layout import TrialFolder
+from ablate.records.sealing import seal
 from ablate.registry import Registry
 from ablate.slots import SLOTS, Data
 from ablate.training import checkpoints
 from ablate.training.data import Batches, TrialData
+from ablate.training.first_bad import FirstBadWatch, first_bad_step
 from ablate.training.job import Job
 from ablate.training.loggers import Loggers
 from ablate.training.memory import PeakMemory
 from ablate.training.module import TrialModule, beginning
-from ablate.training.out_of_memory import ran_out_of_memory
-from ablate.training.recording import instant, metrics_at, record_of, write_curves_and_readings
+from ablate.training.out_of_memory import first_line, ran_out_of_memory
+from ablate.training.recording import instant, record_of, write_curves_and_readings
 from ablate.training.splitting import sees_the_batch
+from ablate.training.watching import News, OnProgress, Watch, pause
 
-OnProgress = Callable[..., None]
-"""Called with step, steps, loss, tokens per second and the memory taken at most, about twice a second; where memory was
-too short for the batch, with the size of the micro-batch too."""
-PROGRESS_SECONDS = 0.5
 EVALUATION_FACTOR = 4
 """Evaluation keeps no activations, so its batches are larger than training's by this factor."""
 
+log = logging.getLogger(__name__)
 for _name in ("pytorch_lightning", "lightning_fabric"):
     logging.getLogger(_name).setLevel(logging.WARNING)  # which devices exist is said once, by the plan
 
@@ -92,10 +90,10 @@ def train(
     if job.pause_at is not None and module.done >= job.pause_at and not module.was_judged_at(job.pause_at):
         module.restore(beginning(_network(job, data)))  # it had passed the rung before that was one
     if module.divergence is None and module.done == job.pause_at:  # it was stopped as it came to the rung
-        return _pause(module, place, job)
+        return pause(module, place, job)
     if module.done < job.steps and module.divergence is None:
         with Loggers(job, place, module) as loggers:
-            watch = _Watch(module, place, job, data, on_progress, should_stop, loggers, memory)
+            watch = Watch(module, place, job, data, on_progress, should_stop, loggers, memory)
             module.between_steps = watch
             _fit_into_memory(module, job, data, device, folder)
         if watch.left:
@@ -114,6 +112,12 @@ def train(
         "device": device,
         "peak_memory": memory.read(),
     }
+    if record["end"] == "diverged":
+        replayed = FirstBadWatch(module.network, first_bad_step(job, module), should_stop)
+        _replay(folder, job, module, data, device, replayed, partial(News, on_progress=on_progress, memory=memory))
+        if replayed.stopped:
+            return "interrupted"
+        record["first_bad"] = asdict(replayed.found) if replayed.found else None
     if seal(folder.result, record):
         checkpoints.discard(folder, but=place if kept else None)
     return str(record["end"])
@@ -131,71 +135,6 @@ def _beside(data: Data) -> dict[str, Any]:
     """What a trained network cannot be used without, so that nobody needs the data for it."""
     tokenizer = getattr(data, "tokenizer", None)
     return {"interface": asdict(data.interface)} | ({} if tokenizer is None else {"tokenizer": tokenizer.written()})
-
-
-class _Watch:
-    """What happens after each step beside training: checkpoints, news, loggers, being asked to stop, and timing out."""
-
-    def __init__(
-        self,
-        module: TrialModule,
-        place: AttemptFolder,
-        job: Job,
-        data: Data,
-        on_progress: OnProgress,
-        should_stop: Callable[[], bool],
-        loggers: Loggers,
-        memory: PeakMemory,
-    ) -> None:
-        self.left: str | None = None
-        """``paused``, ``interrupted`` or ``timed_out``, once the trial has been left before its end."""
-        self._module = module
-        self._job = job
-        self._place = place
-        self._every = job.checkpoint_seconds
-        self._timeout = job.trial_timeout
-        self._tokens = job.setup.training.batch * data.interface.tokens
-        self._on_progress = on_progress
-        self._should_stop = should_stop
-        self._loggers = loggers
-        self._memory = memory
-        self._first = module.done
-        self._micro_batch = job.setup.training.batch
-        self._start = self._told = self._saved = time.perf_counter()
-
-    def __call__(self) -> None:
-        module, now = self._module, time.perf_counter()
-        over = module.done == module.steps or module.divergence is not None
-        if not over and module.done == self._job.pause_at:
-            self._leave(_pause(module, self._place, self._job))
-        elif not over and self._should_stop():
-            self._leave("interrupted")
-        elif not over and self._timeout is not None and module.own_seconds >= self._timeout:
-            self._leave("timed_out")
-            seal(self._place.end, {"end": "timed_out", "error": self._late(), "at": instant(datetime.now(UTC))})
-        elif not over and now - self._saved >= self._every:
-            checkpoints.save(self._place, module.state())
-            self._saved = time.perf_counter()
-        smaller = module.micro_batch < self._micro_batch  # told at once, for who watches to know
-        if smaller or now - self._told >= PROGRESS_SECONDS:
-            self._told, self._micro_batch = now, module.micro_batch
-            speed = (module.done - self._first) * self._tokens / (now - self._start)
-            losses = module.history.losses
-            loss = losses[-1] if losses else math.nan
-            split = () if module.split is None else (module.split,)
-            self._on_progress(module.done, module.steps, loss, speed, self._memory.taken(), *split)
-        self._loggers()
-
-    def _leave(self, how: str) -> None:
-        """Write a checkpoint and end training after this step."""
-        checkpoints.save(self._place, self._module.state())
-        self._module.trainer.should_stop = True
-        self.left = how
-
-    def _late(self) -> str:
-        module = self._module
-        took = f"{module.own_seconds:,.1f} s of training, and `trial_timeout` is {self._timeout:,g} s"
-        return f"at step {module.done} of {module.steps} after {took}"
 
 
 def _network(job: Job, data: Data) -> nn.Module:
@@ -236,8 +175,41 @@ def _fit_into_memory(module: TrialModule, job: Job, data: Data, device: str, fol
         module.restore(_reached(folder, job) or beginning(_network(job, data)))
 
 
-def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
-    """Run Lightning from the step that the module has reached."""
+def _replay(
+    folder: TrialFolder,
+    job: Job,
+    module: TrialModule,
+    data: Data,
+    device: str,
+    watch: FirstBadWatch,
+    news: Callable[[TrialModule, Job, Data], News],
+) -> None:
+    """Train again from the last state before a trial diverged to where it did, watched in the steps that matter.
+
+    Where there is no such state, or the replay itself fails, nothing is found: the trial's result is known already.
+    """
+    try:
+        state = _reached(folder, job)
+        if state is None or state["done"] > watch.first:
+            if module.history.continued_from:
+                return
+            state = beginning(_network(job, data))
+        module.restore(state)
+        module.evaluate_at, module.between_steps = frozenset(), news(module, job, data)
+        _fit(module, job, data, device, until=min(watch.step + 1, job.steps), callbacks=[watch])
+    except Exception as error:
+        log.warning("the step that diverged cannot be replayed: %s", first_line(error))
+
+
+def _fit(
+    module: TrialModule,
+    job: Job,
+    data: Data,
+    device: str,
+    until: int | None = None,
+    callbacks: Sequence[pl.Callback] = (),
+) -> None:
+    """Run Lightning from the step that the module has reached, to its last or the one that is given."""
     trainer = pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device, device),
         devices=1,
@@ -249,19 +221,13 @@ def _fit(module: TrialModule, job: Job, data: Data, device: str) -> None:
         enable_model_summary=False,
         num_sanity_val_steps=0,
         plugins=[LightningEnvironment()],  # workers, signals and SLURM are the engine's business
+        callbacks=list(callbacks),
     )
-    batches = Batches(data, job.setup.training.batch, job.stream, module.done, job.steps)
+    batches = Batches(data, job.setup.training.batch, job.stream, module.done, until or job.steps)
     with warnings.catch_warnings():
         # Lightning 2.6 still asks for torch's old name of a leaf; nothing that a user could mend.
         warnings.filterwarnings("ignore", message=r".*LeafSpec.*", category=FutureWarning)
         trainer.fit(module, datamodule=TrialData(batches))
-
-
-def _pause(module: TrialModule, place: AttemptFolder, job: Job) -> str:
-    """Write what a tuning trial that has reached its rung is judged by, and what it would be by another objective."""
-    metrics = metrics_at(module, module.done)
-    write_json(place.rung, {"step": module.done, "value": metrics[job.raw["observe"]["objective"]], "metrics": metrics})
-    return "paused"
 
 
 def _precision(job: Job) -> Literal["32-true", "bf16-mixed"]:

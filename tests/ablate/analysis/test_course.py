@@ -123,3 +123,15 @@ def test_the_courses_of_a_study(tmp_path: Path) -> None:
     assert found["scale=off", 1]["spike_score"] == 2 / 400
     assert math.isnan(found["scale=off", 1]["spike_score_long"])
     assert set(words.values()) <= set(COURSES)
+
+
+def test_a_first_bad_value_in_words(tmp_path: Path) -> None:
+    lost = {("placement=post", 0): "nonfinite", ("placement=post", 1): "loss_above_initial"}
+    study = make_study(tmp_path / "study", seeds=2, factors={"placement": ["pre", "post"]}, diverged=lost)
+    fine, bad, _, over = frames.trials(study).to_dict("records")
+    assert courses.first_bad(bad) == ("block.2.feed_forward", "output not finite")
+    assert courses.first_bad(over) == courses.first_bad(fine) == ("", "")
+    assert courses.first_bad(bad | {"first_bad_module": ""}) == ("the batch", "output not finite")
+    other = {"first_bad": "loss", "first_bad_module": ""}
+    assert courses.first_bad(other) == ("the loss", "not finite by itself")
+    assert courses.first_bad(other | {"first_bad": "of a later version"}) == ("the loss", "of a later version")

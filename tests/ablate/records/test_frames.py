@@ -67,9 +67,8 @@ def test_trials_has_what_the_record_says_with_its_types(tmp_path: Path) -> None:
     assert got["tokens_per_second"] == pytest.approx(40 * 1024 / got["seconds"])
     assert (got["peak_memory"], got["parameters"], got["sealed"]) == (300_000_000, 163712, record["sealed"])
     dtypes = frames.trials(study).dtypes
-    assert {str(dtypes[c]) for c in ("bad_step", "attempt", "steps", "tokens", "peak_memory", "parameters")} == {
-        "Int64"
-    }
+    whole = ("bad_step", "first_bad_step", "attempt", "steps", "tokens", "peak_memory", "parameters")
+    assert {str(dtypes[c]) for c in whole} == {"Int64"}
     assert dtypes["factor.scale"] == np.dtype(object)
 
 
@@ -98,8 +97,11 @@ def test_a_diverged_trial_has_its_rule_and_step_and_no_metric(mixed: Path) -> No
     got = row(mixed, "placement=post", 0)
     assert (got["end"], got["rule"], got["bad_step"]) == ("diverged", "nonfinite", 39)
     assert got["reason"] == "nonfinite at step 39"
+    assert (got["first_bad"], got["first_bad_step"], got["first_bad_module"]) == ("output", 39, "block.2.feed_forward")
     assert math.isnan(got["val/loss"])
-    assert row(mixed, "placement=post", 1)["rule"] == "loss_above_initial"
+    other = row(mixed, "placement=post", 1)
+    assert (other["rule"], other["first_bad"], other["first_bad_module"]) == ("loss_above_initial", "", "")
+    assert pd.isna(other["first_bad_step"])
 
 
 def test_a_failed_trial_has_the_error_of_its_newest_attempt_unchanged(mixed: Path) -> None:

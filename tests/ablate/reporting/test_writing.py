@@ -191,7 +191,15 @@ def test_logs_of_runs_that_did_not_finish_are_there(interim: Path) -> None:
     assert "scale=off, seed 3: RuntimeError: out of memory at …/model.py" in text
     assert "Traceback (most recent call last)" in text
     assert "placement=post, seed 1: loss above initial at step 39" in text
+    assert "nonfinite at step 39; first in block.2.feed_forward at step 39: output not finite" in text
     assert "Each is missing data" in text
+
+
+def test_diverged_runs_are_named_with_their_first_bad_module(interim: Path) -> None:
+    over, bad = table(interim, "diverged-runs")
+    assert (over["rule"], over["judged at step"], over["first bad step"]) == ("loss above initial", "39", "–")
+    assert (bad["first bad step"], bad["first bad module"]) == ("39", "block.2.feed_forward")
+    assert bad["what was bad"] == "output not finite"
 
 
 STATES: dict[str, dict[str, Any]] = {

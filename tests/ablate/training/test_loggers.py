@@ -192,7 +192,7 @@ def test_a_trial_that_fails_ends_its_loggers(tmp_path: Path, registry: Registry)
         raise RuntimeError("nobody listens")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ablate.training.trial.PROGRESS_SECONDS", 0.0)
+        patch.setattr("ablate.training.watching.PROGRESS_SECONDS", 0.0)
         with pytest.raises(RuntimeError, match="nobody listens"):
             train(folder, 1, registry, on_progress=fail)
     assert told(folder.attempt(1))[-1] == ["end", "failed"]

@@ -209,7 +209,7 @@ def test_changed_data_are_noticed(tmp_path: Path) -> None:
 
 
 def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ablate.training.trial.PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr("ablate.training.watching.PROGRESS_SECONDS", 0.0)
     told: list[tuple[int, int, float, float, int | None]] = []
     folder = make_trial(tmp_path / "trial", steps=45)
     train(folder, 1, REGISTRY, on_progress=lambda *news: told.append(news))
