@@ -10,6 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from ablate.analysis.ablation import ablation
+from ablate.analysis.anova import anova
 from ablate.analysis.caveats import caveats
 from ablate.analysis.code import other_code
 from ablate.analysis.contrasts import DESIGNS
@@ -17,6 +19,7 @@ from ablate.analysis.course import courses
 from ablate.analysis.effects import effects, evidence
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.predictions import predictions
+from ablate.analysis.shapley import shapley
 from ablate.analysis.tuned import tuning_caveats
 from ablate.analysis.verdict import Objective, Verdict, judge, worst_first
 from ablate.errors import InputError
@@ -128,6 +131,18 @@ class Results:
     def simple_effects(self) -> pd.DataFrame:
         """Each factor's effect at each level of another (a factorial design); see :class:`~.factorial.Factorial`."""
         return self._factorial.simple_effects()
+
+    def ablation(self) -> pd.DataFrame:
+        """Whether parts add up, in ``leave_one_out`` and ``add_one``; columns as :func:`.ablation.ablation`."""
+        return ablation(self.plan, self._trials)
+
+    def shapley(self) -> pd.DataFrame:
+        """Each factor's share of changing all of them (a full design); columns as :func:`.shapley.shapley`."""
+        return shapley(self.plan, self._trials)
+
+    def anova(self) -> pd.DataFrame:
+        """Analysis of variance with the seed as block (a factorial design); columns as :func:`.anova.anova`."""
+        return anova(self.plan, self._trials)
 
     def verdicts(self) -> list[Verdict]:
         """The verdicts, worst first: on arms, or on main and judged simple effects where the design is factorial."""

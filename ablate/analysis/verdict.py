@@ -208,17 +208,30 @@ def _decimals(objective: Objective) -> int:
 
 
 def _size(c: Contrast, objective: Objective, where: str) -> str:
-    """The effect with its unit and, where there is one, its interval."""
+    """The effect with its unit and, where there is one, its simultaneous interval."""
+    return measured(objective, c.effect, c.low, c.high, where=where)
+
+
+def measured(
+    objective: Objective,
+    effect: float,
+    low: float = math.nan,
+    high: float = math.nan,
+    *,
+    where: str = "",
+    interval: str = "95% simultaneous CI",
+) -> str:
+    """An effect with its unit and, where it is known, its interval: ``+0.08 nats val/loss [95% CI +0.05, +0.11]``."""
     unit = f"{objective.unit} " if objective.unit else ""
     places = _decimals(objective)
-    bounded = math.isfinite(c.low) and math.isfinite(c.high)
+    bounded = math.isfinite(low) and math.isfinite(high)
     if bounded:
         # A bound is never rounded to zero: whether it includes zero is what the verdict turns on.
-        while places < 9 and any(bound != 0 and round(bound, places) == 0 for bound in (c.low, c.high)):
+        while places < 9 and any(bound != 0 and round(bound, places) == 0 for bound in (low, high)):
             places += 1
-    effect, low, high = (f"{0.0 + round(value, places):+.{places}f}" for value in (c.effect, c.low, c.high))
-    interval = f" [95% simultaneous CI {low}, {high}]" if bounded else ""
-    return f"{effect} {unit}{objective.metric}{where}{interval}"
+    size, least, most = (f"{0.0 + round(value, places):+.{places}f}" for value in (effect, low, high))
+    bounds = f" [{interval} {least}, {most}]" if bounded else ""
+    return f"{size} {unit}{objective.metric}{where}{bounds}"
 
 
 def judge(evidence: Evidence, objective: Objective, *, kind: str = "arm", arm: str = "") -> Verdict:
