@@ -1,7 +1,8 @@
 """Ablate answers one question well: does this architectural choice help, and why?
 
 Everything that a notebook needs is here: :func:`load` an experiment, :func:`plan` it, :func:`run` it, look at its
-:func:`results` and write its :func:`report`. Nothing heavy is imported before one of them is called.
+:func:`results`, write its :func:`report` and :func:`compare` it with another. Nothing heavy is imported before one
+of them is called.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ablate.api import Experiment, load, load_model, network, plan, report, results, run
+    from ablate.api import Experiment, compare, load, load_model, network, plan, report, results, run
 
-__all__ = ["Experiment", "load", "load_model", "network", "plan", "report", "results", "run"]
+__all__ = ["Experiment", "compare", "load", "load_model", "network", "plan", "report", "results", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -19,14 +19,15 @@ from ablate.records.needs import need_of
 if TYPE_CHECKING:
     from torch import nn
 
+    from ablate.analysis.comparing import Comparison
     from ablate.analysis.results import Results
     from ablate.planning import Plan
     from ablate.sweep.events import Event, Outcome
     from ablate.sweep.preview import Preview
 
 __all__ = [
-    "Experiment", "dry_run", "find_study", "load", "load_model", "network", "plan", "report", "results", "run",
-    "sweep_plan",
+    "Experiment", "compare", "dry_run", "find_study", "load", "load_model", "network", "plan", "report", "results",
+    "run", "sweep_plan",
 ]  # fmt: skip
 
 RUNS = Path("runs")
@@ -274,6 +275,24 @@ def report(what: Results | str | Path, *, runs: str | Path = RUNS, out: str | Pa
     found = results(what, runs=runs) if isinstance(what, (str, Path)) else what
     sections, notes = sections_of(found.plan)
     return write(found, sections, Path(out) if out is not None else None, notes)
+
+
+def compare(a: Results | str | Path, b: Results | str | Path, *, runs: str | Path = RUNS) -> Comparison:
+    """Study B against study A: what differs in their configuration, in their arms' values, and in their verdicts.
+
+    Args:
+        a: results, a study's folder, or the experiment's file: what B is held against.
+        b: the same of the other study.
+        runs: the folder that holds the studies, where a file is given.
+
+    Raises:
+        InputError: there is no such study, or none of its trials has ended.
+        RefusedError: the two cannot be paired: they are one study, or have no arm, seed, metric or data in common.
+    """
+    from ablate.analysis.comparing import Comparison
+
+    one, other = (results(each, runs=runs) if isinstance(each, (str, Path)) else each for each in (a, b))
+    return Comparison(one, other)
 
 
 def find_study(what: str | Path, runs: str | Path = RUNS) -> StudyFolder:

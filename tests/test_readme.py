@@ -92,7 +92,7 @@ def test_every_design_and_key_is_on_the_page_of_the_language() -> None:
 
 def test_every_verb_is_in_the_table() -> None:
     verbs = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
-    assert verbs == {"init", "plan", "run", "status", "report", "show", "export", "gc", "schema", "explain"}
+    assert verbs == {"init", "plan", "run", "status", "report", "compare", "show", "export", "gc", "schema", "explain"}
     for verb in [*verbs, "plugins list"]:
         assert f"| `ablate {verb}" in README
 

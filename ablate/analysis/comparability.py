@@ -11,6 +11,8 @@ from ablate.analysis.prose import joined
 
 UNMATCHED = 1.0
 """An arm whose parameters or FLOPs differ from the baseline's by more percent than this is not matched."""
+_PLACE = "path"
+"""The task's option that says where the data lie, which changes nothing in them: their hash is of what they are."""
 
 
 def incomparable(plan: Mapping[str, Any], arms: Iterable[str], metric: str) -> str:
@@ -24,6 +26,23 @@ def incomparable(plan: Mapping[str, Any], arms: Iterable[str], metric: str) -> s
     if len(units) > 1:
         return f"{metric} is in {' and in '.join(unit or 'no unit' for unit in units)}"
     return ""
+
+
+def across(ours: tuple[Mapping[str, Any], Mapping[str, Any]], theirs: tuple[Any, Any], metric: str) -> str:
+    """Why values of a metric of two studies' arms, each with its plan, cannot be paired; "" where they can.
+
+    Within one study other data are a caveat, since the arms were chosen so; here nothing but the data may be at work.
+    """
+    (plan, arm), (other, base) = ours, theirs
+    if (kind := _task(arm)) != (task := _task(base)):
+        return f"the tasks differ, `{kind}` and `{task}`"
+    if (unit := _unit(plan, arm, metric)) != (their_unit := _unit(other, base, metric)):
+        return f"{metric} is in {unit or 'no unit'} and in {their_unit or 'no unit'}"
+    hashes = [str(each.get("data", of["data"])["hash"]) for of, each in (ours, theirs)]
+    if hashes[0] != hashes[1]:
+        return f"the data differ, their hashes are {hashes[0][:12]} and {hashes[1][:12]}"
+    options = [f"{key} {a} and {b}" for key, a, b in _options(arm, base) if key != _PLACE]
+    return f"the evaluation data may differ, by the task's {'; '.join(options)}" if options else ""
 
 
 def comparability(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -129,12 +148,17 @@ def _tokenizer(arm: Mapping[str, Any]) -> Any:
 
 def _data(plan: Mapping[str, Any], arm: Mapping[str, Any], base: Mapping[str, Any]) -> str:
     """In which options of the task an arm differs from the baseline, or that its data do; "" where nothing does."""
-    ours, theirs = arm["config"]["task"], base["config"]["task"]
-    options = [key for key in dict.fromkeys([*ours, *theirs]) if ours.get(key) != theirs.get(key)]
-    if options:
-        return ", ".join(f"{key} {_written(ours.get(key))}, not {_written(theirs.get(key))}" for key in options)
+    if options := _options(arm, base):
+        return ", ".join(f"{key} {a}, not {b}" for key, a, b in options)
     same = arm.get("data", plan["data"])["hash"] == base.get("data", plan["data"])["hash"]
     return "" if same else "another hash"
+
+
+def _options(arm: Mapping[str, Any], base: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The task's options in which two arms differ, each with both values."""
+    ours, theirs = arm["config"]["task"], base["config"]["task"]
+    keys = [key for key in dict.fromkeys([*ours, *theirs]) if ours.get(key) != theirs.get(key)]
+    return [(key, _written(ours.get(key)), _written(theirs.get(key))) for key in keys]
 
 
 def _written(value: object) -> str:

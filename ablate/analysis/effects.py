@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,16 @@ class Grid:
             if end == "complete" and math.isfinite(value):
                 values[arm][place[seed]] = value
         return cls(seeds, values, ends, held)
+
+    def only(self, seeds: Sequence[int]) -> Grid:
+        """The same of some of its seeds alone, in their order."""
+        at = [self.seeds.index(seed) for seed in seeds]
+        return Grid(
+            tuple(seeds),
+            {arm: values[at] for arm, values in self.values.items()},
+            {arm: [ends[index] for index in at] for arm, ends in self.ends.items()},
+            {arm: [held[index] for index in at] for arm, held in self.stuck.items()},
+        )
 
     def number(self, arm: str, *ends: str) -> int:
         """How many of an arm's seeds ended in one of these ways."""

@@ -124,10 +124,13 @@ class Factorial:
 
     def verdicts(self) -> list[Verdict]:
         """Verdicts on the main effects, and on the simple effects where an interaction is large."""
-        objective = self._blocks.objective
-        main = [judge(found.effect.evidence, objective, kind="main effect") for found in self._main]
+        return [judge(evidence, self._blocks.objective, kind=kind) for kind, evidence in self.evidence()]
+
+    def evidence(self) -> list[tuple[str, Evidence]]:
+        """What each verdict depends on, with its kind, ``main effect`` or ``simple effect``."""
+        main = [("main effect", found.effect.evidence) for found in self._main]
         simple = [found.effect.evidence for found in self._simple if found.effect.evidence.name in self._dependent]
-        return main + [judge(evidence, objective, kind="simple effect") for evidence in simple]
+        return main + [("simple effect", evidence) for evidence in simple]
 
     def left_out(self) -> dict[str, tuple[str, ...]]:
         """For each main effect that lacks a cell or a seed, by its name: what it lacks."""

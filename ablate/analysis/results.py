@@ -21,7 +21,7 @@ from ablate.analysis.factorial import Factorial
 from ablate.analysis.predictions import predictions
 from ablate.analysis.shapley import shapley
 from ablate.analysis.tuned import tuning_caveats
-from ablate.analysis.verdict import Objective, Verdict, judge, worst_first
+from ablate.analysis.verdict import Evidence, Objective, Verdict, judge, worst_first
 from ablate.errors import InputError
 from ablate.records import frames
 from ablate.records.tuning import at_baseline, tuning
@@ -146,10 +146,18 @@ class Results:
 
     def verdicts(self) -> list[Verdict]:
         """The verdicts, worst first: on arms, or on main and judged simple effects where the design is factorial."""
+        found = [judge(e, self.objective, kind=kind, arm=arm) for kind, arm, e in self.evidence()]
+        return worst_first(found, self.objective)
+
+    def evidence(self) -> list[tuple[str, str, Evidence]]:
+        """What each verdict depends on: its kind, its arm's identity ("" in a factorial design), and the evidence."""
         if self.plan["design"] in DESIGNS:
-            return worst_first(self._factorial.verdicts(), self.objective)
-        found = evidence(self.plan, self._trials, self._stuck)
-        return worst_first([judge(e, self.objective, arm=id) for id, e in found.items()], self.objective)
+            return [(kind, "", found) for kind, found in self._factorial.evidence()]
+        return [("arm", id, found) for id, found in evidence(self.plan, self._trials, self._stuck).items()]
+
+    def stuck(self) -> frozenset[str]:
+        """The trials that ended stuck at the unigram entropy of the training data."""
+        return self._stuck
 
     def predictions(self) -> pd.DataFrame:
         """What was predicted before the run, and whether it held.

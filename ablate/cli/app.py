@@ -49,6 +49,13 @@ class Retry(StrEnum):
     timeout = "timeout"
 
 
+class FailOn(StrEnum):
+    """What a comparison can fail on."""
+
+    worse = "worse"
+    flip = "flip"
+
+
 @app.callback()
 def main(
     version: Annotated[
@@ -181,6 +188,29 @@ def report(
     from ablate.cli.report import write_report
 
     write_report(study, runs, out, as_json=as_json)
+
+
+@app.command()
+def compare(
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="An experiment file, or a study's folder.", show_default=False)
+    ],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The same, to hold against A.", show_default=False)],
+    runs: Runs = RUNS,
+    fail_on: Annotated[
+        list[FailOn] | None,
+        typer.Option(metavar="worse|flip", help="Exit 1 if any arm is worse, or any verdict flips; may be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hold a study against another.
+
+    What differs in the configuration, then each arm's effect, B minus A on common seeds, then which verdicts flipped
+    and why. Worse is an arm whose verdict is so, its size uncertain or not, or that diverged in more of those seeds.
+    """
+    from ablate.cli.compare import compare_studies
+
+    compare_studies(a, b, runs, fail_on=[str(each) for each in fail_on or []], as_json=as_json)
 
 
 @app.command()

@@ -18,7 +18,7 @@ from tests.study_maker import make_study
 
 
 def test_the_public_names_are_these() -> None:
-    assert dir(ablate) == ["Experiment", "load", "load_model", "network", "plan", "report", "results", "run"]
+    assert dir(ablate) == ["Experiment", "compare", "load", "load_model", "network", "plan", "report", "results", "run"]
     with pytest.raises(AttributeError, match="module 'ablate' has no attribute 'nonsense'"):
         ablate.nonsense  # noqa: B018
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,10 +38,14 @@ def test_help_is_quick_to_import_and_names_every_verb() -> None:
     assert shown.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("verb", ["status", "report"])
-def test_what_only_reads_never_imports_torch(finished: Path, verb: str) -> None:
+@pytest.mark.parametrize(
+    "verb", [["status", "small.yaml"], ["report", "small.yaml"], ["compare", "small.yaml", "twin"]]
+)
+def test_what_only_reads_never_imports_torch(finished: Path, verb: list[str]) -> None:
+    if "twin" in verb:
+        shutil.copytree(finished / "runs/small", finished / "twin")
     code = (
-        "import sys; from ablate.cli import main; sys.argv = ['ablate', '" + verb + "', 'small.yaml']\n"
+        f"import sys; from ablate.cli import main; sys.argv = ['ablate', *{verb}]\n"
         "try: main()\nexcept SystemExit as end: assert not end.code, end.code\n"
         "assert 'torch' not in sys.modules and 'pytorch_lightning' not in sys.modules\n"
     )
