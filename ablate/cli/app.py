@@ -184,7 +184,10 @@ def report(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report, and print the verdicts."""
+    """Write the report, and print the verdicts.
+
+    Beside report.html lie trials.csv, effects.csv, effects.tex, effects.md and report.json, all with the same numbers.
+    """
     from ablate.cli.report import write_report
 
     write_report(study, runs, out, as_json=as_json)

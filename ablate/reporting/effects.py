@@ -45,6 +45,11 @@ def named(record: Mapping[str, Any], text: str) -> Markup:
     return Markup('<span class="name">{}<span>{}</span></span>').format(marker, text)
 
 
+def linked(record: Mapping[str, Any], text: str) -> Markup:
+    """An arm's name that leads to what there is to know of the arm itself."""
+    return named(record, Markup('<a href="#arm-{}">{}</a>').format(record["arm"], text))
+
+
 def label_of(record: Mapping[str, Any]) -> str:
     """An arm's short name, where it has one."""
     return str(record.get("label") or record["name"])
@@ -58,16 +63,17 @@ def badge(word: str) -> Markup:
 def arms_table(study: Study) -> Table:
     """Every arm, the baseline pinned on top."""
     columns = [
-        Column("name", "arm", numeric=False, adorn=named, compose=label_of),
+        Column("name", "arm", numeric=False, adorn=linked, compose=label_of),
         *_estimate_columns(study),
         *([Column("tuned", "tuned to", numeric=False)] if study.plan.get("tuning") else []),
         Column("parameters_delta", "params Δ", unit="%", optional=True, adorn=_parameters),
         Column("flops_delta", "FLOPs Δ", unit="%", optional=True),
         Column("tokens_delta", "tokens Δ", unit="%", optional=True),
         Column("speed_delta", "tokens/s Δ", unit="%", optional=True, compose=_speed),
+        Column("hours", f"{_device(study)}-hours", unit="all seeds", optional=True),
     ]
     records = [_baseline(study), *(_arm(study, row) for row in rows_of(study.effects))]
-    return Table(columns, records, pinned=1)
+    return Table(columns, records, pinned=1, file="effects.csv")
 
 
 def main_effects_table(study: Study) -> Table:
@@ -102,7 +108,7 @@ def secondary_table(study: Study, metric: str) -> Table:
     keys = ("name", "mean", "sd", "effect", "low", "agree")
     head = Column("name", "arm", numeric=False, adorn=named, compose=label_of)
     columns = [column for column in (head, *_estimate_columns(study, unit=unit)) if column.key in keys]
-    return Table(columns, [_arm(study, row) for row in rows_of(study.results.effects(metric))])
+    return Table(columns, [_arm(study, row) for row in rows_of(study.results.effects(metric))], file="effects.csv")
 
 
 def tables(study: Study) -> list[tuple[str, str, Table]]:
@@ -143,14 +149,15 @@ def note(study: Study) -> str:
 def effects_csv(study: Study) -> str:
     """All effects, one row each, with every column; what does not apply to a kind of effect is empty."""
     keys = [
-        "kind", "name", "arm", *(f"factor.{plain(factor['name'])}" for factor in study.plan["factors"]), "pairs",
-        "planned", "mean", "sd", "baseline_mean", "effect", "low", "high", "low95", "high95", "p", "p_holm",
+        "kind", "metric", "name", "arm", *(f"factor.{plain(factor['name'])}" for factor in study.plan["factors"]),
+        "pairs", "planned", "mean", "sd", "baseline_mean", "effect", "low", "high", "low95", "high95", "p", "p_holm",
         "p_sign_flip", "agree", "correlation", "variance_ratio", "partial_eta2", "diverged", "diverged_low",
         "diverged_high", "stuck", "settle", "parameters", "parameters_delta", "flops", "flops_delta",
-        "tokens_delta", "speed_delta",
+        "tokens_delta", "speed_delta", "hours", "tuned",
         "left_out", "verdict",
     ]  # fmt: skip
-    records = [{**record, "kind": "arm"} for record in arms_table(study).records]
+    objective = plain(study.metric)
+    records = [{**record, "kind": "arm", "metric": objective} for record in arms_table(study).records]
     if study.factorial:
         frames = {
             "main effect": study.results.main_effects(),
@@ -158,7 +165,10 @@ def effects_csv(study: Study) -> str:
             "simple effect": study.results.simple_effects(),
         }
         for kind, frame in frames.items():
-            records += [_estimate(study, row) | {"kind": kind} for row in rows_of(frame)]
+            records += [_estimate(study, row) | {"kind": kind, "metric": objective} for row in rows_of(frame)]
+    for metric in study.plan["objective"].get("secondary", ()):
+        rows = secondary_table(study, metric).records
+        records += [{**record, "kind": "secondary", "metric": plain(metric)} for record in rows]
     return Table([Column(key, key) for key in keys], records).csv()
 
 
@@ -229,7 +239,7 @@ def _baseline(study: Study) -> Record:
         "mean": fixed(values.mean() if len(values) else None, study.places),
         "sd": fixed(values.std() if len(values) > 1 else None, study.places),
         "diverged": whole(study.diverged(arm)), "parameters": whole(arm.parameters), "flops": digits(plan["flops"], 6),
-        "tuned": plain(in_words(plan.get("tuned", {}))),
+        "tuned": plain(in_words(plan.get("tuned", {}))), "hours": _hours(study, arm.id),
         "stuck": "",
     }  # fmt: skip
 
@@ -245,8 +255,19 @@ def _arm(study: Study, row: Mapping[str, Any]) -> Record:
         **{key: digits(row[key], 2) for key in ("correlation", "variance_ratio")},
         **{key: fixed(row[key], 2) for key in ("diverged_low", "diverged_high")},
         "parameters": whole(arm.parameters), "flops": digits(plan["flops"], 6),
-        "tuned": plain(in_words(plan.get("tuned", {}))),
+        "tuned": plain(in_words(plan.get("tuned", {}))), "hours": _hours(study, arm.id),
     }  # fmt: skip
+
+
+def _device(study: Study) -> str:
+    """What the hours of training are hours of."""
+    return "CPU" if study.plan["device"] == "cpu" else "GPU"
+
+
+def _hours(study: Study, arm: str) -> str:
+    """The hours that an arm's sealed trials were in training, those that diverged among them."""
+    seconds = study.seconds.get(arm)
+    return "" if seconds is None else digits(seconds / 3600, 3)
 
 
 def _estimate(study: Study, row: Mapping[str, Any]) -> Record:

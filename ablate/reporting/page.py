@@ -11,6 +11,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from ablate.analysis.results import Results
+from ablate.reporting.columnar import columnar
 from ablate.reporting.numbers import plain
 from ablate.reporting.study import Study
 from ablate.reporting.svg import inline
@@ -65,4 +66,5 @@ class Page:
 
     def table(self, table: Table, name: str, caption: str, tall: bool = False) -> Markup:
         """A table that sorts; ``name`` is its id in the page, and a ``tall`` one scrolls in itself."""
-        return self.template("table.html", table=table, name=name, caption=caption, tall=tall)
+        rows = columnar(table) if table.cut else ""
+        return self.template("table.html", table=table, name=name, caption=caption, tall=tall, rows=rows)

@@ -118,7 +118,7 @@ def arms(study: Study) -> Table:
         Column("tokens", "tokens a step"),
         Column("steps", "steps", optional=True),
         Column("matched", "chosen by matching", numeric=False, optional=True),
-        Column("id", "identity", numeric=False),
+        Column("id", "identity", numeric=False, anchor="arm-"),
     ]
     records = [
         {

@@ -149,6 +149,12 @@ class Study:
         found = self.values.sub(self.values[self.baseline.id], axis=0)
         return found.mask(pd.DataFrame(False, found.index, found.columns) | [self.apart(arm) for arm in self.arms])
 
+    @cached_property
+    def seconds(self) -> Mapping[str, float]:
+        """The seconds that each arm's trials were in training, all together; nothing for arms without a record."""
+        known = self.trials.dropna(subset=["seconds"])
+        return {str(arm): float(total) for arm, total in known.groupby("arm")["seconds"].sum().items()}
+
     def apart(self, arm: Arm) -> bool:
         """Whether an arm has another task than the baseline, or its objective another unit."""
         return bool(incomparable(self.plan, [self.baseline.id, arm.id], self.metric))

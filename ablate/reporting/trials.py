@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
 from ablate.analysis.course import first_bad
 from ablate.records.layout import StudyFolder
@@ -20,8 +19,6 @@ from ablate.reporting.tables import Column, Table
 UNFINISHED = ("diverged", "failed", "timed_out", "pruned", "excluded", "running", "waiting")
 ABSENT = "not part of the arm"
 """What a dash in the place of a level says; the level null is written (null)."""
-MOST_SHOWN = 200
-"""The page shows so many trials; the CSV has all of them."""
 MOST_LOGS = 30
 """So many trials of each end are listed with their logs."""
 WHAT_WAS_DONE = {
@@ -36,8 +33,8 @@ WHAT_WAS_DONE = {
 """What the analysis made of a trial that ended so."""
 
 
-def trials_table(study: Study, most: int | None = None) -> Table:
-    """Every planned trial, in the plan's order, or the first ``most`` of them."""
+def trials_table(study: Study) -> Table:
+    """Every planned trial, in the plan's order."""
     factors = [factor["name"] for factor in study.plan["factors"]]
     metrics = [study.metric, *(metric for metric in study.plan["units"] if metric != study.metric)]
     columns = [
@@ -56,10 +53,10 @@ def trials_table(study: Study, most: int | None = None) -> Table:
         Column("tokens_per_second", "tokens/s"),
         Column("peak_memory_mb", "peak memory", unit="MB"),
         Column("attempt", "attempts"),
-        Column("trial", "trial", numeric=False, adorn=lambda record, text: Markup("<code>{}</code>").format(text[:8])),
+        Column("trial", "trial", numeric=False, short=8, anchor="trial-"),
     ]
-    rows, levels = study.trials.to_dict("records")[: most or None], _levels(study)
-    return Table(columns, [_record(study, row, metrics) | levels[place] for place, row in enumerate(rows)])
+    rows = zip(study.trials.to_dict("records"), _levels(study), strict=True)
+    return Table(columns, [_record(study, row, metrics) | levels for row, levels in rows], file="trials.csv")
 
 
 def trials_csv(study: Study) -> str:

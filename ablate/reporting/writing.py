@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 from ablate.analysis.results import Results
 from ablate.records.sealing import replacing
 from ablate.reporting.effects import effects_csv, effects_latex
+from ablate.reporting.exports import effects_markdown, report_json
 from ablate.reporting.header import header
 from ablate.reporting.page import Page
 from ablate.reporting.trials import trials_csv
@@ -30,7 +31,7 @@ class Part:
 
 
 def write(results: Results, sections: Iterable[Component], out: Path | None = None, notes: Sequence[str] = ()) -> Path:
-    """Write ``report.html`` with ``trials.csv``, ``effects.csv`` and ``effects.tex`` beside it.
+    """Write ``report.html``, and beside it ``trials.csv``, ``effects.csv``, ``.tex`` and ``.md``, and ``report.json``.
 
     The same records and sections give the same bytes. Each file takes the place of an older one at once, the report
     last.
@@ -50,6 +51,8 @@ def write(results: Results, sections: Iterable[Component], out: Path | None = No
         "trials.csv": trials_csv(page.study),
         "effects.csv": effects_csv(page.study),
         "effects.tex": effects_latex(page.study),
+        "effects.md": effects_markdown(page.study),
+        "report.json": report_json(page.study),
         "report.html": compose(page, sections, notes),
     }
     folder.mkdir(parents=True, exist_ok=True)

@@ -33,10 +33,10 @@ class Trials(Section):
     title: ClassVar[str] = "All trials"
 
     def render(self, page: Page) -> str:
-        """The table, or its first rows where there are many."""
-        table, total = trials.trials_table(page.study, trials.MOST_SHOWN), len(page.study.trials)
-        shown = page.table(table, "trials-table", f"{total} planned trials", tall=True)
-        return page.template("trials.html", table=shown, shown=len(table.records), total=total)
+        """The table with what it is filtered by."""
+        table = trials.trials_table(page.study)
+        shown = page.table(table, "trials-table", f"{len(table.records)} planned trials", tall=True)
+        return page.template("trials.html", table=shown)
 
 
 class Reproduce(Section):

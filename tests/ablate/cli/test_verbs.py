@@ -87,7 +87,7 @@ def test_report_prints_each_verdict_and_the_path(ablate: Command, finished: Path
     assert shown.stdout.count("val/loss") >= 2
     assert shown.stdout.splitlines()[-1] == "report: out/report.html"
     assert {path.name for path in (finished / "out").iterdir()} == {
-        "report.html", "trials.csv", "effects.csv", "effects.tex",
+        "report.html", "report.json", "trials.csv", "effects.csv", "effects.md", "effects.tex",
     }  # fmt: skip
     as_json = json.loads(ablate("report", "small.yaml", "--json", folder=finished).stdout)
     assert {each["arm"] for each in as_json["verdicts"]} == {"placement=post", "residual=off"}

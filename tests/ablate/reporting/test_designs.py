@@ -134,7 +134,7 @@ def test_a_fraction_has_main_effects_alone(tmp_path: Path, sections: list[Sectio
     made = study(tmp_path, design="fractional")
     assert cells.grid(made) is None
     kinds = {row["kind"] for row in csv.DictReader(io.StringIO(effects_csv(made)))}
-    assert kinds == {"arm", "main effect"}
+    assert kinds == {"arm", "main effect", "secondary"}
     assert effects_latex(made).count(r"\begin{tabular}") == 2
     means = level_means(made, ["scale"])
     off = [arm.id for arm in made.arms if arm.levels["scale"] == "off"]

@@ -7,7 +7,7 @@ import io
 
 from markupsafe import Markup
 
-from ablate.reporting.tables import Column, Table, latex
+from ablate.reporting.tables import Column, Table, as_markdown, latex
 
 
 def example() -> Table:
@@ -46,7 +46,7 @@ def test_latex_is_booktabs_and_escaped() -> None:
         "\\midrule\n"
         "baseline & -- & -- & 0 \\\\\n"
         "\\midrule\n"
-        "a\\textbar{}b \\& 50\\% \\textquotedbl{}x\\textquotedbl{} & +0.1 & [+0.0, +0.2] & 1 \\\\\n"
+        "a\\textbar{}b \\& 50\\% {\\char34}x{\\char34} & +0.1 & [+0.0, +0.2] & 1 \\\\\n"
         "\\bottomrule\n"
         "\\end{tabular}\n"
     )
@@ -58,12 +58,21 @@ def test_nothing_in_latex_acts_as_a_command() -> None:
     )
 
 
+def test_latex_has_letters_that_pdflatex_lacks_for_other_engines_alone() -> None:
+    assert latex("partial η²") == "partial $\\eta$$^2$"
+    assert latex("é 世界") == "é \\ifdefined\\pdftexversion[U+4E16 U+754C]\\else 世界\\fi{}"
+
+
+def test_nothing_in_markdown_is_markup() -> None:
+    assert as_markdown("<b> a|b `c` *d*\n\\ &lt;") == "\\<b\\> a\\|b \\`c\\` \\*d\\* \\\\ \\&lt;"
+
+
 def test_markdown_escapes_its_bars() -> None:
     assert example().markdown().splitlines() == [
         "| arm | Δ (nats) | CI | stuck |",
         "| --- | ---: | ---: | ---: |",
         "| baseline | – | – | 0 |",
-        '| a\\|b & 50% "x" | +0.1 | [+0.0, +0.2] | 1 |',
+        '| a\\|b \\& 50% "x" | +0.1 | [+0.0, +0.2] | 1 |',
     ]
 
 
