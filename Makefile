@@ -42,7 +42,7 @@ format: install
 	$(BIN)/ruff format .
 
 gallery: install
-	for name in quickstart factorial digits copying mqar positions norm_placement seq2seq_baselines seq2seq_equal_time; do \
+	for name in quickstart factorial digits copying mqar positions norm_placement seq2seq_baselines seq2seq_equal_time aa; do \
 	  $(BIN)/ablate run experiments/$$name.yaml && \
 	  $(BIN)/ablate report experiments/$$name.yaml --out reports/$$name || exit 1; \
 	done

@@ -334,7 +334,7 @@ def _arm(name: str, levels: dict[str, Any]) -> dict[str, Any]:
             model[factor] = {"kind": level}
         elif factor == "scale":
             model["mixer"]["scale"] = {"kind": "inverse_sqrt" if level == "on" else "none"}
-        elif factor != "ratio":
+        elif factor not in ("ratio", "stream"):
             model[factor] = level
     block = DEPTH * int(4 * WIDTH**2 + 2 * ratio * WIDTH**2)
     task = {"kind": "text", "source": "python-docs", "tokenizer": "char", "context": 64}
@@ -342,6 +342,8 @@ def _arm(name: str, levels: dict[str, Any]) -> dict[str, Any]:
         "optimizer": {"kind": "adamw", "lr": 1e-2, "betas": [0.9, 0.98], "weight_decay": 0.01}, "batch": 16,
         "schedule": {"kind": "cosine", "warmup": 0.1, "final": 0.1}, "clip": 1.0, "initializer": {"kind": "fan_in"},
     }  # fmt: skip
+    if "stream" in levels:
+        training["stream"] = levels["stream"]
     return {
         "id": _hash("arm", name, levels), "name": name, "levels": levels, "tokens": TOKENS,
         "config": {"model": model, "task": task, "training": training},

@@ -41,11 +41,13 @@ class Cell:
     minus: tuple[str | None, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CellEffect:
     """An effect over cells, with what had to be left out, each item named."""
 
     evidence: Evidence
+    differences: Floats
+    """The contrast within each seed that has it."""
     cells: int
     cells_planned: int
     left_out: tuple[str, ...]
@@ -113,7 +115,8 @@ class Blocks:
         left_out += [self._missing(remaining, int(i)) for i in np.flatnonzero(~seeds) if remaining]
         arms = [arm for cell in whole for arm in (*cell.plus, *cell.minus) if arm is not None]
         reason = incomparable(self._plan, arms, self.objective.metric)
-        c = contrast(values[kept][:, seeds].mean(axis=0) if seeds.any() and not reason else [], family)
+        differences = values[kept][:, seeds].mean(axis=0) if seeds.any() and not reason else np.empty(0)
+        c = contrast(differences, family)
         # Ranks see every cell and seed, also those that the mean leaves out.
         ranked = [self.objective.worse(value) for value in values[there]]
         alone = int((plus.diverged & np.isfinite(minus.values)).sum())
@@ -126,7 +129,7 @@ class Blocks:
             unigram_entropy=self._entropy, noun="trials", note=note, incomparable=reason,
             where=f" on average over {number(len(remaining), 'cell')}" if len(cells) > 1 else "",
         )  # fmt: skip
-        return CellEffect(evidence, len(remaining), len(cells), tuple(left_out))
+        return CellEffect(evidence, differences, len(remaining), len(cells), tuple(left_out))
 
     def difference(
         self,
@@ -158,7 +161,8 @@ class Blocks:
             cells = [Cell("", tuple(both), ())]
             left_out += [self._missing(cells, int(i)) for i in np.flatnonzero(~seeds)]
         reason = incomparable(self._plan, [*plus, *minus], self.objective.metric)
-        c = contrast(values[seeds] if not reason else [], family)
+        differences = values[seeds] if not reason else np.empty(0)
+        c = contrast(differences, family)
         uneven = self._lattice.unbalanced(kept[0], kept[1], factor)
         mixed = f"the arms that are left do not balance {joined(uneven)}" if uneven else ""
         # Ranks see every arm at the level, in each seed against the mean of the reference's.
@@ -178,7 +182,7 @@ class Blocks:
             settle=settling(c, self.objective.smallest_effect, family), unigram_entropy=self._entropy, noun="trials",
             where=f" on average over {number(len(both), 'arm')}", incomparable=reason or mixed,
         )  # fmt: skip
-        return CellEffect(evidence, len(both), len(plus) + len(minus), tuple(left_out))
+        return CellEffect(evidence, differences, len(both), len(plus) + len(minus), tuple(left_out))
 
     def _gone(self, arm: str) -> str:
         """Why an arm is left out of a mean; "" where it is not."""

@@ -11,10 +11,12 @@ import pandas as pd
 
 from ablate.analysis.comparability import comparability, not_matched, part_not_matched, sizes_matched, steps_of
 from ablate.analysis.contrasts import DESIGNS
+from ablate.analysis.effects import Grid
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.families import aliases, families, left_out, parts, together, unmatched_levels
-from ablate.analysis.pairing import smallest_sign_flip, wilson
+from ablate.analysis.pairing import Floats, smallest_sign_flip, wilson
 from ablate.analysis.prose import joined, number
+from ablate.analysis.skewness import skewed
 from ablate.analysis.verdict import Objective
 from ablate.records.frames import count
 from ablate.slots import MANY_UNKNOWN
@@ -47,6 +49,7 @@ def caveats(
         *comparability(plan),
         *(unmatched_levels(plan) if plan["design"] in DESIGNS else _unmatched_arms(plan, effects)),
         *_pairing(effects),
+        *skewed(factorial.differences() if plan["design"] in DESIGNS else _differences(plan, trials, effects)),
         *parts(plan),
         *together(plan),
         *left_out(plan, factorial),
@@ -188,6 +191,17 @@ def _pairing(effects: pd.DataFrame) -> Iterator[str]:
         f"Within a seed an arm correlates with the baseline by {_spread(correlations)}, and a paired difference has "
         f"{_spread(ratios)} times the variance of an unpaired one: {said}."
     )
+
+
+def _differences(plan: Mapping[str, Any], trials: pd.DataFrame, effects: pd.DataFrame) -> dict[str, Floats]:
+    """Each arm's differences to the baseline by its name, where it can be compared."""
+    values = Grid.of(plan, trials, Objective.of(plan).metric).values
+    compared = effects[effects["pairs"] > 0]
+    found = {
+        name: values[arm] - values[plan["baseline"]]
+        for name, arm in zip(compared["name"], compared["arm"], strict=True)
+    }
+    return {name: differences[np.isfinite(differences)] for name, differences in found.items()}
 
 
 def _notes(plan: Mapping[str, Any]) -> Iterator[str]:

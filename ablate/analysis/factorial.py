@@ -22,7 +22,7 @@ import pandas as pd
 
 from ablate.analysis.blocks import Blocks, CellEffect
 from ablate.analysis.contrasts import Asked, Contrasts
-from ablate.analysis.pairing import holm
+from ablate.analysis.pairing import Floats, holm
 from ablate.analysis.verdict import Evidence, Verdict, excludes_zero, judge, word
 
 _ESTIMATE = (
@@ -135,6 +135,10 @@ class Factorial:
     def left_out(self) -> dict[str, tuple[str, ...]]:
         """For each main effect that lacks a cell or a seed, by its name: what it lacks."""
         return {found.effect.evidence.name: found.effect.left_out for found in self._main if found.effect.left_out}
+
+    def differences(self) -> dict[str, Floats]:
+        """For each main effect, by its name: the effect within each seed that has it."""
+        return {found.effect.evidence.name: found.effect.differences for found in self._main}
 
     @cached_property
     def _interactions(self) -> list[_Found]:
