@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import ablate
 from ablate.analysis.effects import effects
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.pairing import contrast, wilson
@@ -199,6 +200,14 @@ def test_an_a_a_study_passes_unless_its_arms_differ(tmp_path: Path, monkeypatch:
         "3 of 10 arms, with 6 seeds, are called better or worse; a calibrated analysis calls so at most "
         f"{other.bound} in 99% of such experiments: MISS"
     )
+
+
+@pytest.mark.slow
+def test_the_a_a_experiment_finds_no_more_than_chance_allows(tmp_path: Path) -> None:
+    results = ablate.run(ROOT / "experiments" / "aa.yaml", runs=tmp_path)
+    judged = aa.judge(results.folder)
+    assert (judged.arms, judged.seeds) == (40, 6)
+    assert judged.passes, judged
 
 
 def test_what_is_no_a_a_study_is_refused(tmp_path: Path) -> None:
