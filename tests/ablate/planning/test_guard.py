@@ -72,7 +72,8 @@ def test_every_model_of_the_shipped_experiments_differs_from_every_other(path: P
     interface = arms[0].setup.task.load(str(path.parent)).interface
     found = {fingerprint(arm.setup, interface) for arm in arms}
     models = {digest(arm.setup.model) for arm in arms}  # arms may be trained otherwise alone
-    assert len(found) == len(models) > 3
+    assert len(found) == len(models)
+    assert len(models) > 3 or path.stem == "aa"  # which is one model under many streams
 
 
 def test_what_is_trained_in_another_way_computes_the_same() -> None:
