@@ -30,6 +30,8 @@ INITIAL = 4.9
 BASE = 1.68
 """The baseline's mean final val/loss, in nats."""
 DEPTH, WIDTH, HEADS, VOCABULARY, TOKENS = 3, 64, 4, 95, 1024
+RATE = "training.optimizer.lr"
+"""What a factor that is called ``lr`` sets, and what is tuned."""
 
 QUICKSTART: dict[str, list[Any]] = {
     "placement": ["pre", "post"],
@@ -108,6 +110,7 @@ def make_study(
     expect: Sequence[Mapping[str, Any]] = (),
     match: Mapping[str, Any] | None = None,
     command: str | None = None,
+    tune: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a study's folder and return its path.
 
@@ -149,6 +152,10 @@ def make_study(
         expect: the plan's ``expect``, where ``arm`` is the arm's name.
         match: the plan's ``match``.
         command: the plan's ``command``; default that of an experiment in ``experiments/``.
+        tune: that each arm's learning rate was tuned: ``rates`` that were tried, the ``best`` one by arm's name, and
+            ``seeds`` (default [100]), ``method`` (default grid), ``pruned`` (pairs of arm's name and rate), and
+            ``more``, what the plan says beside. Every arm is also run at the baseline's best, and an outcome is given
+            the rate among the levels, as ``lr``.
 
     A trial is named by (arm's name, seed). Arms are called ``baseline``, ``placement=post`` (one_at_a_time) or
     ``residual=none, scale=on, placement=pre, ratio=4`` (full).
@@ -169,7 +176,7 @@ def make_study(
     plan = {
         "schema": 1, "name": name, "question": question, "hash": _hash(name, axes, numbers, steps), "design": design,
         "baseline": arms[0]["id"],
-        "factors": [{"name": key, "levels": levels, "baseline": levels[0]} for key, levels in axes.items()],
+        "factors": [_factor(key, levels) for key, levels in axes.items()],
         "objective": {"metric": metric, "goal": goal, "smallest_effect": smallest_effect,
                       "secondary": [m for m in ("val/loss", "val/bits_per_char") if m != metric]},
         "units": {metric: "", "val/loss": "nats", "val/bits_per_char": "bits/char"},
@@ -191,6 +198,9 @@ def make_study(
         plan["expect"] = [dict(each) | ({"arm": ids[each["arm"]]} if each.get("arm") else {}) for each in expect]
     if match is not None:
         plan["match"] = dict(match)
+    if tune is not None:
+        plan["tuning"] = _tuned(arms, numbers, **tune)
+    tried = plan.get("tuning", {"runs": [], "at_baseline": []})
     if design == "fractional":
         plan["fraction"] = dict(fraction) if fraction is not None else _fraction(list(axes))
     study = StudyFolder(Path(folder))
@@ -198,7 +208,7 @@ def make_study(
     study.experiment.write_text(experiment or f"schema: 1\nname: {name}\n", encoding="utf-8")
     study.plan.write_text(dumps(plan), encoding="utf-8")
     by_id = {arm["id"]: arm for arm in arms}
-    for index, trial in enumerate(trials):
+    for index, trial in enumerate([*trials, *tried["runs"], *tried["at_baseline"]]):
         arm = by_id[trial["arm"]]
         cell = (arm["name"], trial["seed"])
         if cell in waiting:
@@ -217,9 +227,11 @@ def make_study(
         twin = (twins or {}).get(arm["name"])
         like = next((other for other in arms if other["name"] == twin), arm)
         rule = (diverged[cell] if isinstance(diverged, Mapping) else "nonfinite") if cell in diverged else None
-        final = _final(outcomes, like, trial["seed"])
-        _finish(place, plan, arm, trial, like=like, index=index, final=final, rule=rule, spike=cell in spiking,
-                missing=(missing or {}).get(cell, ()))  # fmt: skip
+        rate = (trial.get("tuned") or arm.get("tuned") or {}).get(RATE)
+        at = like if rate is None else like | {"levels": like["levels"] | {"lr": rate}}
+        gone = "number" in trial and (arm["name"], rate) in (tune or {}).get("pruned", ())
+        _finish(place, plan, arm, trial, like=like, index=index, final=_final(outcomes, at, trial["seed"]), rule=rule,
+                spike=cell in spiking, missing=(missing or {}).get(cell, ()), pruned=gone)  # fmt: skip
     return study.path
 
 
@@ -248,6 +260,38 @@ def _stamp(moment: datetime) -> str:
 
 def _spelled(level: object) -> str:
     return level if isinstance(level, str) else json.dumps(level)
+
+
+def _factor(name: str, levels: list[Any]) -> dict[str, Any]:
+    sets = {"sets": [[{"path": RATE, "at": "", "gives": [RATE]}] for _ in levels]} if name == "lr" else {}
+    return {"name": name, "levels": levels, "baseline": levels[0]} | sets
+
+
+def _tuned(
+    arms: list[dict[str, Any]], numbers: list[int], *, rates: Sequence[float], best: Mapping[str, float],
+    seeds: Sequence[int] = (100,), method: str = "grid", pruned: Collection[tuple[str, float]] = (),
+    more: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """What a plan says of tuning once it is through; gives the arms their best values."""
+    common = best[arms[0]["name"]]
+    runs, again = [], []
+    for arm in arms:
+        arm["tuning"], arm["tuned"] = {"identity": _hash("tuning", arm["id"]), "params": [RATE]}, {}
+        arm["tuned"][RATE] = arm["config"]["training"]["optimizer"]["lr"] = best[arm["name"]]
+        for number, rate in enumerate(rates):
+            runs += [{"id": _hash("run", arm["id"], rate, seed), "arm": arm["id"], "seed": seed, "number": number,
+                      "tuned": {RATE: rate}} for seed in seeds]  # fmt: skip
+        if best[arm["name"]] != common:
+            again += [{"id": _hash("again", arm["id"], seed), "arm": arm["id"], "seed": seed, "tuned": {RATE: common}}
+                      for seed in numbers]  # fmt: skip
+    halving = {"reduction": 2, "rungs": 1} if pruned else None
+    ends = [min(rates), max(rates)]
+    return {
+        "method": method, "params": {RATE: {"log": ends, "linear": None, "values": None, "n": len(rates)}},
+        "points": {RATE: list(rates)}, "beyond": {}, "seeds": list(seeds), "combinations": len(rates), "batch": 8,
+        "trials": len(rates) * len(seeds), "halving": halving, "widen": False, "widened": 0, "runs": runs,
+        "at_baseline": again, **(more or {}),
+    }  # fmt: skip
 
 
 def _cells(
@@ -334,12 +378,13 @@ def _arm(name: str, levels: dict[str, Any]) -> dict[str, Any]:
             model[factor] = {"kind": level}
         elif factor == "scale":
             model["mixer"]["scale"] = {"kind": "inverse_sqrt" if level == "on" else "none"}
-        elif factor not in ("ratio", "stream"):
+        elif factor not in ("ratio", "stream", "lr"):
             model[factor] = level
     block = DEPTH * int(4 * WIDTH**2 + 2 * ratio * WIDTH**2)
     task = {"kind": "text", "source": "python-docs", "tokenizer": "char", "context": 64}
+    adamw = {"kind": "adamw", "lr": levels.get("lr", 1e-2), "betas": [0.9, 0.98], "weight_decay": 0.01}
     training = {
-        "optimizer": {"kind": "adamw", "lr": 1e-2, "betas": [0.9, 0.98], "weight_decay": 0.01}, "batch": 16,
+        "optimizer": adamw, "batch": 16,
         "schedule": {"kind": "cosine", "warmup": 0.1, "final": 0.1}, "clip": 1.0, "initializer": {"kind": "fan_in"},
     }  # fmt: skip
     if "stream" in levels:
@@ -398,6 +443,7 @@ def _finish(
     rule: str | None,
     spike: bool,
     missing: Collection[str],
+    pruned: bool = False,
 ) -> None:
     steps, seed = int(arm.get("steps", plan["budget"]["steps"])), int(trial["seed"])
     metric = plan["objective"]["metric"]
@@ -420,7 +466,7 @@ def _finish(
         place.result,
         {
             "schema": 1, "trial": trial["id"], "arm": arm["id"], "arm_name": arm["name"], "levels": arm["levels"],
-            "seed": seed, "end": "complete" if rule is None else "diverged",
+            "seed": seed, "end": "pruned" if pruned else "complete" if rule is None else "diverged",
             "reason": None if rule is None else {"rule": rule, "step": done - 1},
             **({} if rule is None else {"first_bad": _first_bad(rule, done - 1)}),
             "attempt": 1, "steps": done, "tokens": done * TOKENS,

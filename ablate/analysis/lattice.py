@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 from ablate.records.frames import spelled
 
@@ -16,6 +16,11 @@ Place = tuple[str | None, ...]
 def spelled_level(levels: Mapping[str, Any], factor: str) -> str | None:
     """How an arm's level of a factor is spelled; None where the factor is no part of it, since null is a level."""
     return spelled(levels[factor]) if factor in levels else None
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a level or a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def cells_of(arm: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 MOST_NAMES = 6
@@ -21,3 +22,16 @@ def joined(names: Sequence[str]) -> str:
         return every[0]
     mark = ";" if any("," in name for name in every) else ","
     return f"{f'{mark} '.join(every[:-1])}{';' if mark == ';' else ''} and {every[-1]}"
+
+
+def estimate(value: float, low: float, high: float, unit: str = "") -> str:
+    """A signed number with its 95% interval, where there is one, as "-8.0% [95% CI -9.2%, -6.7%]".
+
+    It has as many places as show half of the interval's width to two digits, or else the number to three.
+    """
+    bounded = math.isfinite(low) and math.isfinite(high)
+    size, figures = ((high - low) / 2, 1) if bounded and high > low else (abs(value), 2)
+    places = min(9, max(0, figures - math.floor(math.log10(size)))) if size > 0 else 2
+    text, below, above = (f"{0.0 + round(each, places):+.{places}f}" for each in (value, low, high))
+    tight = unit if unit == "%" else ""
+    return f"{text}{unit} [95% CI {below}{tight}, {above}{tight}]" if bounded else f"{text}{unit}"

@@ -19,8 +19,10 @@ from ablate.analysis.course import courses
 from ablate.analysis.effects import effects, evidence
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.predictions import predictions
+from ablate.analysis.sensitivity import sensitivity, sweep_caveats, sweeps
 from ablate.analysis.shapley import shapley
-from ablate.analysis.tuned import tuning_caveats
+from ablate.analysis.trends import Trend, fitted, trends
+from ablate.analysis.tuned import flip_caveats, tuning_caveats
 from ablate.analysis.verdict import Evidence, Objective, Verdict, judge, worst_first
 from ablate.errors import InputError
 from ablate.records import frames
@@ -96,9 +98,26 @@ class Results:
 
         Without rows unless the experiment asks for it by ``tune: {at_baseline: true}``.
         """
-        frame = at_baseline(self.folder, self.plan)
-        arms = [arm for arm in self.plan["arms"] if (frame["arm"] == arm["id"]).any()]
-        return effects({**self.plan, "arms": arms}, frame, frozenset()) if arms else self._effects.iloc[:0]
+        return self._at_baseline.copy(deep=False)
+
+    def learning_rates(self) -> pd.DataFrame:
+        """One row for each run of a learning-rate sweep; columns as :func:`ablate.analysis.sensitivity.sweeps`."""
+        return self._rates.copy(deep=False)
+
+    def sensitivity(self) -> pd.DataFrame:
+        """What other learning rates cost each architecture, and which of them are stable.
+
+        No rows where none was swept; columns as :func:`ablate.analysis.sensitivity.sensitivity`.
+        """
+        return sensitivity(self.plan, self._rates)
+
+    def trends(self) -> pd.DataFrame:
+        """The slope of the objective over each numeric factor; columns as :func:`ablate.analysis.trends.trends`."""
+        return trends(self._trends)
+
+    def fitted(self) -> list[Trend]:
+        """What :meth:`trends` fits its lines to, factor by factor."""
+        return list(self._trends)
 
     def courses(self) -> pd.DataFrame:
         """How each sealed trial's training went; columns as :func:`ablate.analysis.course.courses`."""
@@ -177,7 +196,13 @@ class Results:
             courses=self._courses,
             factorial=self._factorial,
         )
-        return [*found, *tuning_caveats(self.plan, self._tuning), *other_code(self.plan, self.folder)]
+        return [
+            *found,
+            *sweep_caveats(self.sensitivity()),
+            *tuning_caveats(self.plan, self._tuning),
+            *flip_caveats(self.objective, self._effects, self._at_baseline),
+            *other_code(self.plan, self.folder),
+        ]
 
     def __repr__(self) -> str:
         tally, planned = self.counts(), len(self.plan["trials"])
@@ -212,6 +237,20 @@ class Results:
     @cached_property
     def _tuning(self) -> pd.DataFrame:
         return tuning(self.folder, self.plan)
+
+    @cached_property
+    def _rates(self) -> pd.DataFrame:
+        return sweeps(self.plan, self._trials, self._tuning)
+
+    @cached_property
+    def _trends(self) -> list[Trend]:
+        return fitted(self.plan, self._trials)
+
+    @cached_property
+    def _at_baseline(self) -> pd.DataFrame:
+        frame = at_baseline(self.folder, self.plan)
+        arms = [arm for arm in self.plan["arms"] if (frame["arm"] == arm["id"]).any()]
+        return effects({**self.plan, "arms": arms}, frame, frozenset()) if arms else self._effects.iloc[:0]
 
     @cached_property
     def _courses(self) -> pd.DataFrame:

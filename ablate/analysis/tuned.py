@@ -1,14 +1,16 @@
-"""Whether tuning found what it looked for: a best value at an edge may have a better one beyond."""
+"""What tuning means for the comparison: best values at an edge, and verdicts that turn round with the values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from ablate.analysis.lattice import is_number
 from ablate.analysis.prose import number
+from ablate.analysis.verdict import Objective, measured
 from ablate.records.spelling import in_words, short
 
 NAMED = 8
@@ -26,25 +28,32 @@ def edges(plan: Mapping[str, Any], arm: Mapping[str, Any], tuning: pd.DataFrame)
         tuning: the tuning trials, as :func:`ablate.records.tuning.tuning` gives them.
     """
     tried = tuning[tuning["arm"] == arm["id"]]
-    found = {}
-    for path, value in (arm.get("tuned") or {}).items():
-        search = plan["tuning"]["params"][path]
-        ends = search["log"] or search["linear"]
-        if plan["tuning"]["method"] != "grid" and ends:
-            share = _share(value, ends, log=search["log"] is not None)
-            where = "near the lower end of its range" if share < NEAR else "near the upper end of its range"
-            at_edge = not NEAR <= share <= 1 - NEAR
-        else:
-            values = {each for each in tried[f"tuned.{path}"] if _is_number(each)}
-            at_edge = len(values) > 1 and _is_number(value) and value in (min(values), max(values))
-            where = "the lowest that was tried" if at_edge and value == min(values) else "the highest that was tried"
-        if at_edge:
-            found[path] = where
-    return found
+    at = {
+        path: edge(value, tried[f"tuned.{path}"], path, plan["tuning"])
+        for path, value in (arm.get("tuned") or {}).items()
+    }
+    return {path: where for path, where in at.items() if where}
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def edge(value: object, tried: Iterable[object], path: str, search: Mapping[str, Any]) -> str:
+    """Where a best value is, if it is at an edge of what was searched; else "".
+
+    Args:
+        value: the best one.
+        tried: all values that were tried.
+        path: the option's.
+        search: what a plan says of tuning; empty where the values are a factor's levels.
+    """
+    range_of = search["params"][path] if search else {"log": None, "linear": None}
+    ends = range_of["log"] or range_of["linear"]
+    if search and search["method"] != "grid" and ends and is_number(value):
+        share = _share(value, ends, log=range_of["log"] is not None)
+        where = "near the lower end of its range" if share < NEAR else "near the upper end of its range"
+        return "" if NEAR <= share <= 1 - NEAR else where
+    values = {each for each in tried if is_number(each)}
+    if len(values) < 2 or not is_number(value) or value not in (min(values), max(values)):
+        return ""
+    return "the lowest that was tried" if value == min(values) else "the highest that was tried"
 
 
 def _share(value: float, ends: Sequence[float], *, log: bool) -> float:
@@ -71,3 +80,42 @@ def tuning_caveats(plan: Mapping[str, Any], tuning: pd.DataFrame) -> Iterator[st
         for path, where in edges(plan, arm, tuning).items():
             value = short(arm["tuned"][path])
             yield f"The best {path} of {arm['name']}, {value}, is {where}: a better one may lie beyond it."
+
+
+def flips(effects: pd.DataFrame, at_baseline: pd.DataFrame) -> dict[str, str]:
+    """What turns round between an arm's own best values and those best for the baseline, by the arm's identity.
+
+    Args:
+        effects: the arms at their own best values (:func:`ablate.analysis.effects.effects`).
+        at_baseline: the same at the values that are best for the baseline.
+
+    Returns:
+        ``verdict`` where one says better and the other worse; ``sign`` where the effects alone have opposite signs.
+    """
+    again = {row["arm"]: row for row in at_baseline.to_dict("records")}
+    found = {}
+    for own in effects.to_dict("records"):
+        other = again.get(own["arm"])
+        if other is not None and own["effect"] * other["effect"] < 0:  # not where one is unknown
+            words = {str(row["verdict"]).partition(",")[0] for row in (own, other)}
+            found[str(own["arm"])] = "verdict" if words == {"better", "worse"} else "sign"
+    return found
+
+
+def flip_caveats(objective: Objective, effects: pd.DataFrame, at_baseline: pd.DataFrame) -> Iterator[str]:
+    """The arms for which the answer turns round with the values that they are compared at."""
+    again = {row["arm"]: row for row in at_baseline.to_dict("records")}
+    turned = flips(effects, at_baseline)
+    for own in effects.to_dict("records"):
+        if own["arm"] not in turned:
+            continue
+        at, best = (_told(row, objective) for row in (again[own["arm"]], own))
+        what = "The verdict on" if turned[own["arm"]] == "verdict" else "The sign of the effect of"
+        yield (
+            f"{what} {own['name']} turns round with the values that it is compared at: {at} at those that are best "
+            f"for the baseline; {best} at its own best."
+        )
+
+
+def _told(row: Mapping[Any, Any], objective: Objective) -> str:
+    return f"{row['verdict']}, {measured(objective, row['effect'], row['low'], row['high'])},"

@@ -152,7 +152,7 @@ def sentence(evidence: Evidence, verdict: str, objective: Objective) -> str:
     if verdict == "identical":
         return f"{lead} is identical to {e.against}: the same {objective.metric} in all {c.pairs} seeds."
     size = _size(c, objective, e.where)
-    matters = f"{objective.smallest_effect:.{_decimals(objective)}f}"
+    matters = f"{objective.smallest_effect:.{decimals(objective)}f}"
     if verdict == "one seed, no interval":
         clauses = [f"{lead} differs from {e.against} by {size} in one seed, which gives no interval"]
     elif verdict == "no practical difference":
@@ -201,7 +201,7 @@ def _comparison(e: Evidence, verdict: str, objective: Objective, lead: str, size
     return [f"{lead} {_sign(c, objective)} than {e.against}{uncertain} by {size}", agree, *denied]
 
 
-def _decimals(objective: Objective) -> int:
+def decimals(objective: Objective) -> int:
     """Enough places for two digits of the smallest effect that matters."""
     d = objective.smallest_effect
     return max(0, 1 - math.floor(math.log10(d))) if d > 0 else 3
@@ -223,7 +223,7 @@ def measured(
 ) -> str:
     """An effect with its unit and, where it is known, its interval: ``+0.08 nats val/loss [95% CI +0.05, +0.11]``."""
     unit = f"{objective.unit} " if objective.unit else ""
-    places = _decimals(objective)
+    places = decimals(objective)
     bounded = math.isfinite(low) and math.isfinite(high)
     if bounded:
         # A bound is never rounded to zero: whether it includes zero is what the verdict turns on.

@@ -173,7 +173,12 @@ _PLAN = _fields(
         "hash": _text,
         "design": _text,
         "baseline": _text,
-        "factors": _each(_fields({"name": _text, "levels": _each(_scalar), "baseline": _scalar})),
+        "factors": _each(
+            _fields(
+                {"name": _text, "levels": _each(_scalar), "baseline": _scalar},
+                sets=_each(_each(_fields({"path": _text}))),
+            )
+        ),
         "objective": _fields({"metric": _text, "goal": _text, "smallest_effect": _number}, secondary=_each(_text)),
         "units": _values(_text),
         "seeds": _each(_whole),

@@ -102,7 +102,7 @@ def forest_rows(study: Study) -> list[Row]:
     verdicts = study.results.verdicts()
     if not study.factorial:
         effects = study.effects
-        return [_arm_row(study, effects.loc[verdict.arm]) for verdict in verdicts if verdict.arm in effects.index]
+        return [effect_row(study, effects.loc[verdict.arm]) for verdict in verdicts if verdict.arm in effects.index]
     main = {row["name"]: row for row in rows_of(study.results.main_effects())}
     simple = {row["name"]: row for row in rows_of(study.results.simple_effects())}
     judged = [row for row in simple.values() if row["judged"]]
@@ -120,11 +120,12 @@ def forest_rows(study: Study) -> list[Row]:
     return rows
 
 
-def _arm_row(study: Study, row: Any) -> Row:
+def effect_row(study: Study, row: Any, name: str = "") -> Row:
+    """The row of an arm's effect; with a ``name``, of one that refines the row above it."""
     arm = study.by_id[row["arm"]]
-    differences = study.differences[arm.id].dropna()
-    return Row(arm.label, arm.look, *_estimate(row), seeds=differences.tolist(), diverged=int(row["diverged"]),
-               text=text_of(study, dict(row)), pale=row["verdict"] == "not comparable")  # fmt: skip
+    seeds = [] if name else study.differences[arm.id].dropna().tolist()
+    return Row(name or arm.label, arm.look, *_estimate(row), seeds=seeds, diverged=int(row["diverged"]),
+               text=text_of(study, dict(row)), indent=bool(name), pale=row["verdict"] == "not comparable")  # fmt: skip
 
 
 def _level_row(study: Study, row: Any, name: str, style: Look, *, indent: bool = False) -> Row:

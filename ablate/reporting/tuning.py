@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from ablate.analysis.prose import number
-from ablate.analysis.tuned import edges
-from ablate.reporting.effects import label_of, named
+from ablate.analysis.tuned import edges, flips
+from ablate.records.spelling import in_words
+from ablate.reporting.answers import effect_row
+from ablate.reporting.effects import label_of, named, rows_of
+from ablate.reporting.figures.forest import Row
 from ablate.reporting.numbers import digits, fixed, interval, level, missing, plain, whole
 from ablate.reporting.study import Study
 from ablate.reporting.tables import Column, Table
+
+TURNS = {"": "", "sign": "the sign", "verdict": "the verdict"}
+"""What of an arm's effect turns round with the values that it is compared at."""
+ENDS = {"": "effect", "_low": "low", "_high": "high"}
 
 
 def tuning_table(study: Study) -> Table:
@@ -25,9 +32,32 @@ def tuning_table(study: Study) -> Table:
         Column("missing", "missing", unit="trials", optional=True),
         Column("edge", "at an edge", numeric=False),
         Column("again", "Δ at the baseline's values", compose=_again, optional=True),
+        Column("own", "Δ at its own best", compose=_own, optional=True),
+        Column("turns", "turns round", numeric=False, optional=True, empty="no"),
     ]
+    turned = flips(study.results.effects(), study.results.at_baseline())
     again = {row["arm"]: row for row in study.results.at_baseline().to_dict("records")}
-    return Table(columns, [_row(study, arm, params, again.get(arm["id"])) for arm in study.plan["arms"]], pinned=1)
+    rows = [
+        _row(study, arm, params, again.get(arm["id"])) | {"turns": TURNS[turned.get(arm["id"], "")]}
+        for arm in study.plan["arms"]
+    ]
+    return Table(columns, rows, pinned=1)
+
+
+def forest_rows(study: Study) -> list[Row]:
+    """Each arm at its own best values, and below it at the values that are best for the baseline.
+
+    None where no arm has been run at other values than its own.
+    """
+    again = {row["arm"]: row for row in rows_of(study.results.at_baseline())}
+    tuned = {arm["id"]: arm.get("tuned") for arm in study.plan["arms"]}
+    if not any(tuned[arm] != tuned[study.baseline.id] for arm in again):
+        return []
+    rows = []
+    for own in rows_of(study.effects):
+        if (other := again.get(own["arm"])) is not None:
+            rows += [effect_row(study, own), effect_row(study, other, "at the baseline's")]
+    return rows
 
 
 def tried_table(study: Study) -> Table:
@@ -71,6 +101,15 @@ def how(study: Study) -> str:
     return f"{first} The verdicts compare every arm at its own best values."
 
 
+def comparison(study: Study) -> str:
+    """What the figure of both comparisons shows."""
+    values = plain(in_words(next(arm for arm in study.plan["arms"] if arm["id"] == study.baseline.id)["tuned"]))
+    return (
+        "Difference to the baseline, paired by seed, with simultaneous 95% intervals: each arm at its own best values, "
+        f"which carries the verdict, and below it at those that are best for the baseline ({values})."
+    )
+
+
 def _row(study: Study, arm: dict[str, Any], params: list[str], again: Any) -> dict[str, Any]:
     shown = study.by_id[arm["id"]]
     frame = study.results.tuning()
@@ -79,6 +118,7 @@ def _row(study: Study, arm: dict[str, Any], params: list[str], again: Any) -> di
     ends = frame["end"]
     tuned = arm.get("tuned") or {}
     at_edge = edges(study.plan, arm, frame)
+    own: Any = study.effects.loc[arm["id"]] if arm["id"] in study.effects.index else {}
     row: dict[str, Any] = {"name": plain(arm["name"]), "label": shown.label, "look": shown.look}
     row |= {path: _written(tuned[path]) if path in tuned else "" for path in params}
     return row | {
@@ -88,10 +128,13 @@ def _row(study: Study, arm: dict[str, Any], params: list[str], again: Any) -> di
         "pruned": whole((ends == "pruned").sum()),
         "missing": whole((~ends.isin(("complete", "diverged", "pruned"))).sum()),
         "edge": "; ".join(f"{path.rpartition('.')[2]}: {where}" for path, where in at_edge.items()),
-        "again": fixed(again["effect"], study.places, sign=True) if again else "",
-        "again_low": fixed(again["low"], study.places, sign=True) if again else "",
-        "again_high": fixed(again["high"], study.places, sign=True) if again else "",
+        **{f"own{end}": fixed(own[key], study.places, sign=True) if again else "" for end, key in ENDS.items()},
+        **{f"again{end}": fixed(again[key], study.places, sign=True) if again else "" for end, key in ENDS.items()},
     }
+
+
+def _own(record: Any) -> str:
+    return f"{record['own']} {interval(record['own_low'], record['own_high'])}".strip()
 
 
 def _again(record: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from ablate.reporting import tuning
+from ablate.reporting.figures import forest
 from ablate.reporting.study import Study
 from ablate.slots import Page, Section
 
@@ -17,10 +18,17 @@ class Tuning(Section):
     title: ClassVar[str] = "Tuning"
 
     def render(self, page: Page) -> str:
-        """A table; nothing where nothing was tuned."""
+        """A table, and both comparisons where arms were run at the baseline's values too; nothing without tuning."""
         study: Study = page.study
         if not study.plan.get("tuning"):
             return ""
         table = page.table(tuning.tuning_table(study), "tuning", "The tuned values of each arm")
         tried = page.table(tuning.tried_table(study), "tried", "The combinations that each arm has tried")
-        return page.template("tuning.html", how=tuning.how(study), table=table, tried=tried)
+        rows = tuning.forest_rows(study)
+        both = rows and page.figure(
+            forest.forest(study, rows, width=860),
+            name="both-comparisons",
+            alt=f"Effects on {study.metric} at each arm's own best values and at those best for the baseline",
+            caption=tuning.comparison(study),
+        )
+        return page.template("tuning.html", how=tuning.how(study), table=table, tried=tried, both=both)

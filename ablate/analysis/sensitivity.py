@@ -1,0 +1,207 @@
+"""What a wrong learning rate costs, by architecture: an arm without its learning rate.
+
+Sources: sensitivity to the learning rate as Wortsman 2023 (Small-scale proxies for large-scale Transformer training
+instabilities), section 2.2: the mean, over the rates that were swept, of the final loss, capped at the loss at
+initialisation, minus the loss at the best rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.lattice import cells_of, is_number, spelled_level
+from ablate.analysis.pairing import Floats, contrast
+from ablate.analysis.tuned import edge
+from ablate.analysis.verdict import Objective
+from ablate.records.spelling import short
+
+RATE = "training.optimizer.lr"
+"""The option that holds the peak learning rate."""
+RUNS = ("architecture", "source", "arm", "rate", "seed", "end", "value", "initial_loss")
+"""The columns of :func:`sweeps`."""
+COLUMNS = (
+    "architecture", "source", "rates", "low_rate", "high_rate", "best", "best_value", "edge", "good_low", "good_high",
+    "good_rates", "sensitivity", "low95", "high95", "seeds", "planned", "capped", "max_stable_lr", "runs", "diverged",
+    "pruned", "missing",
+)  # fmt: skip
+"""The columns of :func:`sensitivity`."""
+
+
+def sets_rate(factor: Mapping[str, Any]) -> bool:
+    """Whether a factor of the plan is the learning rate and nothing else."""
+    paths = {each["path"] for sets in factor.get("sets") or () for each in sets}
+    return paths == {RATE} and all(map(is_number, factor["levels"]))
+
+
+def sweeps(plan: Mapping[str, Any], trials: pd.DataFrame, tuning: pd.DataFrame) -> pd.DataFrame:
+    """One row for each run of a learning-rate sweep: of a factor that is the learning rate, or of tuning.
+
+    Tuning counts where the learning rate alone was tuned, by grid or at random: TPE looks most where it is best. An
+    architecture with a single rate has no sweep.
+
+    Args:
+        plan: the study's plan.
+        trials: the trials that arms are judged by.
+        tuning: the tuning trials, as :func:`ablate.records.tuning.tuning` gives them.
+
+    Columns:
+        architecture (text): the arm's levels beside the rate in which it differs from the baseline, as
+            ``placement=post``; ``baseline`` where there are none. source (text): ``factor`` or ``tuning``.
+        arm (text): identity. rate (float). seed (int). end (text): as in a frame of trials.
+        value (float): the objective; NaN unless the run completed. initial_loss (float): nats.
+    """
+    found = [*_of_factor(plan, trials), *_of_tuning(plan, tuning)]
+    runs = pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=list(RUNS))
+    runs = runs.rename(columns={plan["objective"]["metric"]: "value"})[list(RUNS)]
+    runs = runs.drop_duplicates(["architecture", "source", "rate", "seed"])
+    many = runs.groupby(["architecture", "source"])["rate"].transform("nunique") > 1
+    return runs[many].reset_index(drop=True)
+
+
+def _of_factor(plan: Mapping[str, Any], trials: pd.DataFrame) -> list[pd.DataFrame]:
+    rate = next((factor["name"] for factor in plan["factors"] if sets_rate(factor)), None)
+    if rate is None:
+        return []
+    base = next(arm["levels"] for arm in plan["arms"] if arm["id"] == plan["baseline"])
+    others = [factor["name"] for factor in plan["factors"] if factor["name"] != rate]
+    trials_of = dict(list(trials.groupby("arm")))
+    found = []
+    for arm in plan["arms"]:
+        rows = trials_of.get(arm["id"], trials.iloc[:0])
+        for levels in cells_of(arm):
+            if rate not in levels or levels[rate] <= 0:
+                continue
+            changed = [name for name in others if name in levels and spelled_level(levels, name) !=
+                       spelled_level(base, name)]  # fmt: skip
+            name = ", ".join(f"{each}={spelled_level(levels, each)}" for each in changed)
+            found.append(rows.assign(architecture=name or "baseline", source="factor", rate=float(levels[rate])))
+    return found
+
+
+def _of_tuning(plan: Mapping[str, Any], tuning: pd.DataFrame) -> list[pd.DataFrame]:
+    search = plan.get("tuning") or {}
+    if not sweeps_rate(search):
+        return []
+    rates = tuning[f"tuned.{RATE}"]
+    rows = tuning[[is_number(value) and value > 0 for value in rates]]
+    return [rows.assign(architecture=rows["name"], source="tuning", rate=rows[f"tuned.{RATE}"].astype(float))]
+
+
+def sweeps_rate(search: Mapping[str, Any]) -> bool:
+    """Whether what a plan says of tuning is a sweep over the learning rate alone."""
+    return list(search.get("params", ())) == [RATE] and search["method"] != "tpe"
+
+
+def sensitivity(plan: Mapping[str, Any], runs: pd.DataFrame) -> pd.DataFrame:
+    """One row for each architecture whose learning rate was swept: what other rates cost, and which are stable.
+
+    Where the objective is a loss in nats whose value at initialisation is known, it is capped there, and a diverged
+    run counts as that value. With any other objective nothing is capped: a rate at which a run diverged then has no
+    mean, and an architecture with one no sensitivity.
+
+    Args:
+        plan: the study's plan.
+        runs: the runs of its sweeps, as :func:`sweeps` gives them.
+
+    Columns:
+        architecture, source (text): as in :func:`sweeps`.
+        rates (int), low_rate, high_rate (float): how many rates were swept, and their range.
+        best (float): the rate whose mean over the seeds is best; the smallest of equals. best_value (float): that mean.
+        edge (text): where among the rates the best one is, if it is at their edge; else "".
+        good_low, good_high (float), good_rates (int): the rates next to each other around the best whose mean is
+            within the smallest effect that matters of it.
+        sensitivity (float): mean over all swept rates, each counting once, of the capped objective minus that at
+            ``best``, turned so that more is worse; the objective's unit. A mean over seeds.
+        low95, high95 (float): Student's t interval over the seeds, for this architecture alone; NaN for one seed.
+        seeds (int): those with a value, or a divergence, at every rate, which alone count for ``sensitivity``.
+            planned (int): seeds of the sweep.
+        capped (bool): whether the cap is known.
+        max_stable_lr (float): the largest rate at which a run completed and none diverged; NaN without one.
+        runs (int), diverged (int), pruned (int): given up early by tuning. missing (int): failed or not ended.
+    """
+    objective = Objective.of(plan)
+    rows = [
+        _row(plan, objective, str(name), str(source), part)
+        for (name, source), part in runs.groupby(["architecture", "source"], sort=False)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _row(plan: Mapping[str, Any], objective: Objective, name: str, source: str, runs: pd.DataFrame) -> dict[str, Any]:
+    curve = Curve.of(objective, runs)
+    rates, best = curve.rates, curve.best
+    good = [] if best is None else [rates[place] for place in curve.good(best, objective.smallest_effect)]
+    whole = curve.costs[:, np.isfinite(curve.costs).all(axis=0)]
+    c = contrast([] if best is None else whole.mean(axis=0) - whole[best], 1)
+    search = plan["tuning"] if source == "tuning" else {}
+    ends = {end: int((runs["end"] == end).sum()) for end in ("complete", "diverged", "pruned")}
+    stable = set(runs.loc[runs["end"] == "complete", "rate"]) - set(runs.loc[runs["end"] == "diverged", "rate"])
+    return {
+        "architecture": name, "source": source, "rates": len(rates), "low_rate": rates[0], "high_rate": rates[-1],
+        "best": math.nan if best is None else rates[best],
+        "best_value": math.nan if best is None else objective.worse(float(curve.means[best])),
+        "edge": "" if best is None else edge(rates[best], rates, RATE, search),
+        "good_low": min(good, default=math.nan), "good_high": max(good, default=math.nan), "good_rates": len(good),
+        "sensitivity": c.effect, "low95": c.low95, "high95": c.high95, "seeds": c.pairs,
+        "planned": runs["seed"].nunique(), "capped": curve.capped, "max_stable_lr": max(stable, default=math.nan),
+        "runs": len(runs), "diverged": ends["diverged"], "pruned": ends["pruned"],
+        "missing": len(runs) - sum(ends.values()),
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One architecture's objective over the learning rate, turned so that more is worse."""
+
+    rates: tuple[float, ...]
+    """Ascending."""
+    costs: Floats
+    """By rate (rows) and seed, capped where a cap is known; NaN where a run has not ended, or has no value."""
+    means: Floats
+    """By rate, over the seeds that ended; NaN where one diverged and nothing says what that counts as."""
+    capped: bool
+    """Whether the cap is known for every seed."""
+
+    @classmethod
+    def of(cls, objective: Objective, runs: pd.DataFrame) -> Curve:
+        """The curve through the runs of one architecture."""
+        is_loss = objective.goal == "min" and objective.unit.split("/")[0] == "nats"
+        at = runs.pivot(index="rate", columns="seed", values=["end", "value"])
+        ends = at["end"].to_numpy()
+        starts = runs.groupby("seed")["initial_loss"].first().to_numpy()  # the same for all rates of a seed
+        cap = np.broadcast_to(starts if is_loss else math.nan, ends.shape)
+        # fmin: a value without a cap stays as it is, and one that diverged is its cap.
+        costs = np.fmin(np.vectorize(objective.worse)(at["value"].to_numpy(dtype=float)), cap)
+        costs = np.where(np.isin(ends, ("complete", "diverged")), costs, math.nan)
+        ended = np.isfinite(costs)
+        means = np.where(ended, costs, 0).sum(axis=1) / np.where(ended.any(axis=1), ended.sum(axis=1), math.nan)
+        means[((ends == "diverged") & ~ended).any(axis=1)] = math.nan
+        return cls(tuple(float(rate) for rate in at.index), costs, means, bool(np.isfinite(cap).all()))
+
+    @property
+    def best(self) -> int | None:
+        """Which rate has the best mean; None where none has one."""
+        return int(np.nanargmin(self.means)) if np.isfinite(self.means).any() else None
+
+    def good(self, best: int, smallest: float) -> range:
+        """Which rates are as good as the best one, up to the first on each side that is not."""
+        with_gaps = np.nan_to_num(self.means, nan=math.inf)
+        bad = np.flatnonzero(with_gaps > self.means[best] + smallest * (1 + 1e-9))
+        below, above = bad[bad < best], bad[bad > best]
+        return range(int(below.max(initial=-1)) + 1, int(above.min(initial=len(self.rates))))
+
+
+def sweep_caveats(found: pd.DataFrame) -> list[str]:
+    """Where a better learning rate may lie beyond those of a factor; tuning has its own caveats."""
+    at_edge = found[(found["source"] == "factor") & (found["edge"] != "") & (found["rates"] > 2)]
+    return [
+        f"The best learning rate of {row['architecture']}, {short(row['best'])}, is {row['edge']}: a better one may "
+        "lie beyond it."
+        for row in at_edge.to_dict("records")
+    ]
