@@ -19,23 +19,30 @@ from ablate.reporting.figures.forest import far_away
 from ablate.reporting.layout import PAGE, Margins, few_ticks, heading, log_ticks, panels
 from ablate.reporting.names import SMALL, headings
 from ablate.reporting.numbers import plain
-from ablate.reporting.palette import BAND, BASELINE, GROUND, INK, Look
+from ablate.reporting.palette import BAND, BASELINE, INK, Look
 from ablate.reporting.study import MOST_ARMS, Study
 from ablate.reporting.svg import drawn
 
 Row = Mapping[str, Any]
+MOST_MARKS = 2_000
+"""So many dots of a panel are shapes; more are an image."""
 RAIL = 0.955
 """Height of the rail for runs without a place on the axis, as a share of the panel."""
 
 
-def caption(rows: Sequence[Row]) -> str:
+def caption(study: Study, rows: Sequence[Row]) -> str:
     """What the figure shows, and what it leaves out."""
+    parts = _runs(study, rows[:MOST_ARMS])
+    low, high = _limits(study, rows, parts)
     text = (
         "Every run is a dot, the line goes through the means, ringed is the best rate, and shaded are the rates that "
-        "are as good. Crosses on the top rail are runs that diverged."
+        "are as good. Crosses on the top rail count the runs that diverged there."
     )
     if any(row["diverged"] and row["capped"] for row in rows):
-        text += " In a mean each of them is the loss at initialisation, so the line leaves the panel there."
+        text += " In a mean each of them is the loss at initialisation, so the line may leave the panel."
+    values = pd.concat([part["value"] for part in parts]).dropna()
+    if not values.between(low, high).all():
+        text += " Triangles count those beyond the axis."
     if len(rows) > 1 and rows[0]["architecture"] == "baseline":
         text += " The dashed grey line is the baseline's."
     if any(row["pruned"] or row["missing"] for row in rows):
@@ -47,8 +54,8 @@ def caption(rows: Sequence[Row]) -> str:
 @drawn
 def curves(study: Study, rows: Sequence[Row], looks: Mapping[tuple[str, str], Look]) -> Figure:
     """A panel an architecture on one scale, the learning rate on a logarithmic axis."""
-    runs, rows = study.results.learning_rates(), rows[:MOST_ARMS]
-    parts = [runs[(runs["architecture"] == row["architecture"]) & (runs["source"] == row["source"])] for row in rows]
+    rows = rows[:MOST_ARMS]
+    parts = _runs(study, rows)
     lines = [Curve.of(study.results.objective, part) for part in parts]
     limits = _limits(study, rows, parts)
     rates = [rate for line in lines for rate in line.rates]
@@ -68,6 +75,12 @@ def curves(study: Study, rows: Sequence[Row], looks: Mapping[tuple[str, str], Lo
     return figure
 
 
+def _runs(study: Study, rows: Sequence[Row]) -> list[pd.DataFrame]:
+    """The runs of each architecture."""
+    runs = study.results.learning_rates()
+    return [runs[(runs["architecture"] == row["architecture"]) & (runs["source"] == row["source"])] for row in rows]
+
+
 def _curve(study: Study, axes: Axes, row: Row, runs: pd.DataFrame, line: Curve, style: Look) -> None:
     if row["good_rates"]:
         axes.axvspan(row["good_low"] / 1.16, row["good_high"] * 1.16, color=BAND, lw=0)
@@ -75,19 +88,40 @@ def _curve(study: Study, axes: Axes, row: Row, runs: pd.DataFrame, line: Curve, 
     low, high = axes.get_ylim()
     values = runs[runs["end"] == "complete"]
     inside = values[values["value"].between(low, high)]
-    axes.plot(inside["rate"], inside["value"], "o", color=style.colour, ms=4.6, alpha=0.65, mew=0)
+    axes.plot(
+        inside["rate"],
+        inside["value"],
+        "o",
+        color=style.colour,
+        ms=4.6,
+        alpha=0.65,
+        mew=0,
+        rasterized=len(inside) > MOST_MARKS,
+    )
     if row["good_rates"]:
         axes.plot(row["best"], row["best_value"], "o", ms=12, mfc="none", mec=INK, mew=1.3)
         side = {line.rates[0]: "left", line.rates[-1]: "right"}.get(row["best"], "center")
         axes.annotate(f"best {short(row['best'])}", (row["best"], 0), xytext=(0, 4), xycoords=("data", "axes fraction"),
                       textcoords="offset pixels", ha=side, va="bottom", fontsize=SMALL, color=INK)  # fmt: skip
-    beyond = values[~values["value"].between(low, high)].groupby("rate").size()
-    diverged = runs[runs["end"] == "diverged"].groupby("rate").size()
-    for rate in sorted({*beyond.index, *diverged.index}):
-        marks = [f"✕ {diverged[rate]}"] if rate in diverged.index else []
-        marks += [f"▲ {beyond[rate]}"] if rate in beyond.index else []
-        axes.annotate("\n".join(marks), (rate, RAIL), xycoords=("data", "axes fraction"), ha="center", va="center",
-                      fontsize=SMALL, color=INK, bbox={"fc": GROUND, "ec": "none", "pad": 1, "alpha": 0.7})  # fmt: skip
+    beyond = values.loc[~values["value"].between(low, high), "rate"]
+    diverged = runs.loc[runs["end"] == "diverged", "rate"]
+    for group in _groups(axes, sorted({*beyond, *diverged})):
+        counts = {"✕": int(diverged.isin(group).sum()), "▲": int(beyond.isin(group).sum())}
+        text = "\n".join(f"{mark} {count}" for mark, count in counts.items() if count)
+        axes.annotate(text, (math.sqrt(group[0] * group[-1]), RAIL), xycoords=("data", "axes fraction"), ha="center",
+                      va="center", fontsize=SMALL, color=INK)  # fmt: skip
+
+
+def _groups(axes: Axes, rates: Sequence[float], room: float = 30) -> list[list[float]]:
+    """Rates whose marks would run into each other, together."""
+    found: list[list[float]] = []
+    for rate in rates:
+        at = axes.transData.transform((rate, 1))[0]
+        if found and at - axes.transData.transform((found[-1][0], 1))[0] < room:
+            found[-1].append(rate)
+        else:
+            found.append([rate])
+    return found
 
 
 def _limits(study: Study, rows: Sequence[Row], parts: Sequence[pd.DataFrame]) -> tuple[float, float]:

@@ -67,7 +67,7 @@ class LearningRate(Section):
                 learning_rate.curves(study, rows, sweeps.looks(study, rows)),
                 name="learning-rates",
                 alt=f"{study.metric} over the learning rate, for each architecture; the table has the numbers",
-                caption=learning_rate.caption(rows),
+                caption=learning_rate.caption(study, rows),
             ),
             table=page.table(sweeps.rates_table(study), "rates", "What each architecture makes of learning rates"),
             how=sweeps.how(study),

@@ -77,9 +77,9 @@ def test_a_best_rate_at_the_edge_is_said(tmp_path: Path) -> None:
 def test_an_architecture_is_an_arm_without_its_rate(tmp_path: Path) -> None:
     def outcome(name: str, levels: Mapping[str, Any], seed: int) -> float:
         null = "placement" in levels and levels["placement"] is None
-        return 1.0 + (levels["lr"] > 1e-2) + 0.5 * (levels["lr"] < 1e-2) + (0.25 if null else 0.0)
+        return 1.0 + float(levels["lr"] > 1e-2) + 0.5 * float(levels["lr"] < 1e-2) + (0.25 if null else 0.0)
 
-    factors = {"placement": ["pre", None], "lr": RATES}
+    factors: dict[str, list[Any]] = {"placement": ["pre", None], "lr": RATES}
     results = Results(make_study(tmp_path / "full", design="full", factors=factors, seeds=2, outcomes=outcome))
     assert list(results.sensitivity()["architecture"]) == ["baseline", "placement=null"]
     assert row(results, "placement=null")["best_value"] == 1.25
@@ -99,7 +99,7 @@ def test_without_a_loss_at_the_start_nothing_is_capped(tmp_path: Path) -> None:
 
 
 def test_where_every_run_diverged_nothing_is_made_up(tmp_path: Path) -> None:
-    factors = {"placement": ["pre", "post"], "lr": RATES}
+    factors: dict[str, list[Any]] = {"placement": ["pre", "post"], "lr": RATES}
     results = Results(make_study(
         tmp_path / "study", design="full", factors=factors, seeds=1, metric="val/accuracy", goal="max",
         outcomes=lambda name, levels, seed: NAN if levels["placement"] == "post" else levels["lr"],

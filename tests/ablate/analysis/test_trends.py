@@ -73,7 +73,7 @@ def test_a_full_design_averages_over_the_other_factors_cells(tmp_path: Path) -> 
     def outcome(name: str, levels: Mapping[str, Any], seed: int) -> float:
         return float(levels["width"] * (3 if levels["placement"] == "post" else 1))
 
-    factors = {"width": [2, 4, 8], "placement": ["pre", "post"]}
+    factors: dict[str, list[Any]] = {"width": [2, 4, 8], "placement": ["pre", "post"]}
     results = Results(make_study(tmp_path / "study", design="full", factors=factors, seeds=2, outcomes=outcome))
     got = row(results)
     assert (got["slope"], got["cells"], got["cells_planned"]) == (pytest.approx(1.0), 2, 2)

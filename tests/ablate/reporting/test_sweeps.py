@@ -45,7 +45,16 @@ def test_a_sweep_has_a_curve_and_a_row_an_architecture(tmp_path: Path) -> None:
     for part in ("best 0.01", "best 0.001", "✕ 2", "the lowest that was tried", "at least 0.1", "Wortsman 2023"):
         assert part in text, part
     assert "<script>alert" not in text
+    assert "Triangles" not in text
     assert ">Trends<" not in text and ">Tuning<" not in text
+
+
+def test_runs_beyond_the_axis_are_counted(tmp_path: Path) -> None:
+    def outcome(name: str, levels: Mapping[str, Any], seed: int) -> float:
+        return 4.5 if levels["lr"] > 3e-2 else 1.5 + levels["lr"] + 0.01 * seed
+
+    text = page(tmp_path, factors={"lr": RATES}, outcomes=outcome)
+    assert "▲ 2" in text and "Triangles count those beyond the axis." in text
 
 
 def test_the_table_of_rates(tmp_path: Path) -> None:
@@ -85,7 +94,7 @@ def test_what_is_not_given_is_said(tmp_path: Path) -> None:
 
 def test_trends_are_sentences_and_a_figure(tmp_path: Path) -> None:
     def outcome(name: str, levels: Mapping[str, Any], seed: int) -> float:
-        return 2.0 * levels["width"] ** -0.5 + 0.001 * seed
+        return 2.0 / math.sqrt(levels["width"]) + 0.001 * seed
 
     text = page(tmp_path, factors={"width": [4, 1, 2], "x<b>": [1, 2, 4]}, outcomes=outcome)
     assert ">Trends<" in text and "width: slope -0.49" in text
