@@ -356,8 +356,8 @@ def test_anyones_section_stands_where_it_says(tmp_path: Path, sections: list[Sec
     page = write(results, [*sections, Note(), Plain(), Empty()]).read_text(encoding="utf-8")
     anchors = re.findall(r'<section id="([^"]+)"', page)
     assert anchors == [
-        "plain", "verdict", "effects", "seeds", "gradient-flow", "my-note", "stability", "curves", "unfinished",
-        "trials", "reproduce",
+        "plain", "verdict", "effects", "seeds", "trends", "gradient-flow", "my-note", "stability", "curves",
+        "unfinished", "trials", "reproduce",
     ]  # fmt: skip
     assert "<p>6 arms &amp; &lt;b&gt;</p>" in page
     assert "&lt;i&gt;text&lt;/i&gt;" in page
