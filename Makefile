@@ -29,6 +29,7 @@ slow: install
 bench: install
 	$(BIN)/python -m tests.benchmarks.overhead
 	$(BIN)/python -m tests.benchmarks.many
+	$(BIN)/python -m tests.benchmarks.report
 
 lint: install
 	$(BIN)/ruff check .

@@ -102,7 +102,14 @@ def is_stuck(loss: float, unigram_entropy: float) -> bool:
     return abs(loss - unigram_entropy) <= STUCK
 
 
-def course(losses: npt.ArrayLike, *, rule: str = "", final: float = math.nan, unigram_entropy: float = math.nan) -> str:
+def course(
+    losses: npt.ArrayLike,
+    *,
+    rule: str = "",
+    final: float = math.nan,
+    unigram_entropy: float = math.nan,
+    spikes: Spikes | None = None,
+) -> str:
     """One of :data:`COURSES` for a training run.
 
     Args:
@@ -110,6 +117,7 @@ def course(losses: npt.ArrayLike, *, rule: str = "", final: float = math.nan, un
         rule: the divergence rule that ended it, ``nonfinite`` or ``loss_above_initial``; "" for a run that completed.
         final: the final loss on the evaluation set, in nats; without it the mean of the last training losses counts.
         unigram_entropy: of the training data, in nats; without it no run is called stuck.
+        spikes: by the rule of 128 steps, where they have been looked for.
     """
     if rule:
         return "nonfinite" if rule == "nonfinite" else "over_limit"
@@ -117,11 +125,11 @@ def course(losses: npt.ArrayLike, *, rule: str = "", final: float = math.nan, un
     end = final if math.isfinite(final) or len(values) == 0 else float(values[-LAST:].mean())
     if is_stuck(end, unigram_entropy):
         return "stuck"
-    spikes = SHORT.spikes(values).steps
-    if not spikes:
+    steps = (spikes or SHORT.spikes(values)).steps
+    if not steps:
         return "ok"
-    mean, sd = _before(values[: spikes[0] + 1], SHORT.window)
-    after = values[spikes[-1] + 1 :][-LAST:]
+    mean, sd = _before(values[: steps[0] + 1], SHORT.window)
+    after = values[steps[-1] + 1 :][-LAST:]
     return "spike_and_recover" if len(after) and after.mean() <= mean[-1] + SHORT.sds * sd[-1] else "spike"
 
 
@@ -154,13 +162,14 @@ def courses(trials: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for row in trials[trials["end"].isin(("complete", "diverged"))].to_dict("records"):
         values = losses.get(row["trial"], np.empty(0))
+        scores = spike_score(values)
         word = course(
             values,
             rule=str(row["rule"]) or ("nonfinite" if row["end"] == "diverged" else ""),
             final=row.get("val/loss", math.nan),
             unigram_entropy=row["unigram_entropy"],
+            spikes=scores[0],
         )
-        scores = spike_score(values)
         rows.append(
             {key: row[key] for key in ("trial", "arm", "name", "seed")}
             | {"course": word, "spike_rule": scores[0].rule, "spike_score": scores[0].score}

@@ -137,7 +137,9 @@ class Results:
             raise InputError.one("S405", f"`{metric}` is no metric of this study", help=f"there are {known}")
         if metric in (None, self.objective.metric):
             return self._effects.copy(deep=False)
-        return effects(self.plan, self._trials, self._stuck, metric)
+        if metric not in self._secondary:
+            self._secondary[metric] = effects(self.plan, self._trials, self._stuck, metric)
+        return self._secondary[metric].copy(deep=False)
 
     def main_effects(self) -> pd.DataFrame:
         """Each factor's effect over all other factors (a factorial design); see :class:`~.factorial.Factorial`."""
@@ -188,21 +190,7 @@ class Results:
 
     def caveats(self) -> list[str]:
         """What to know before believing the verdicts, as sentences."""
-        found = caveats(
-            self.plan,
-            self._trials,
-            curves=self._curves,
-            effects=self._effects,
-            courses=self._courses,
-            factorial=self._factorial,
-        )
-        return [
-            *found,
-            *sweep_caveats(self.sensitivity()),
-            *tuning_caveats(self.plan, self._tuning),
-            *flip_caveats(self.objective, self._effects, self._at_baseline),
-            *other_code(self.plan, self.folder),
-        ]
+        return list(self._caveats)
 
     def __repr__(self) -> str:
         tally, planned = self.counts(), len(self.plan["trials"])
@@ -263,6 +251,28 @@ class Results:
     @cached_property
     def _effects(self) -> pd.DataFrame:
         return effects(self.plan, self._trials, self._stuck)
+
+    @cached_property
+    def _caveats(self) -> list[str]:
+        found = caveats(
+            self.plan,
+            self._trials,
+            curves=self._curves,
+            effects=self._effects,
+            courses=self._courses,
+            factorial=self._factorial,
+        )
+        return [
+            *found,
+            *sweep_caveats(self.sensitivity()),
+            *tuning_caveats(self.plan, self._tuning),
+            *flip_caveats(self.objective, self._effects, self._at_baseline),
+            *other_code(self.plan, self.folder),
+        ]
+
+    @cached_property
+    def _secondary(self) -> dict[str | None, pd.DataFrame]:
+        return {}
 
     @cached_property
     def _factorial(self) -> Factorial:

@@ -17,6 +17,8 @@ from ablate.reporting.numbers import missing, plain
 from ablate.reporting.palette import Look, look
 from ablate.reporting.study import Study
 
+MOST_ROWS = 60
+"""The forest plot draws no more effects than these."""
 MOST_SHOWN = 12
 """With more verdicts than these, the rest waits behind a line to open."""
 
@@ -86,7 +88,8 @@ def _sentence(verdict: Verdict, badge: str, matched: str) -> Sentence:
 def forest_caption(study: Study, rows: Sequence[Row]) -> str:
     """What the forest plot shows, and what is special in this one."""
     against = "reference level of its factor" if study.factorial else "baseline"
-    parts = [f"Difference to the {against}, paired by seed: mean, simultaneous 95% interval, a faint dot for each seed"]
+    dots = "" if study.leaves_out("seed marks") else ", a faint dot for each seed"
+    parts = [f"Difference to the {against}, paired by seed: mean, simultaneous 95% interval{dots}"]
     if any(row.diverged for row in rows):
         parts.append(", and on the right how many diverged (✕)")
     parts.append(".")
@@ -95,6 +98,21 @@ def forest_caption(study: Study, rows: Sequence[Row]) -> str:
     if any(row.pale and row.effect is not None for row in rows):
         parts.append(" Pale rows are not comparable: their numbers are of what finished alone.")
     return "".join(parts)
+
+
+def largest(rows: Sequence[Row]) -> tuple[list[Row], str]:
+    """The rows that the forest plot has room for, and what it says of the others.
+
+    Returns:
+        All rows, or those of the largest effects in the order that they have, those that refine others last to stay;
+        and a sentence that says what was left out, or "".
+    """
+    if len(rows) <= MOST_ROWS:
+        return list(rows), ""
+    sizes = [float("inf") if row.effect is None else abs(row.effect) for row in rows]
+    kept = sorted(range(len(rows)), key=lambda place: (rows[place].indent, -sizes[place]))[:MOST_ROWS]
+    said = f" Shown are the {MOST_ROWS} largest of {len(rows)} effects; the tables have all."
+    return [rows[place] for place in sorted(kept)], said
 
 
 def forest_rows(study: Study) -> list[Row]:

@@ -131,6 +131,13 @@ def _tables(study: Study) -> list[tuple[str, str, Table]]:
     return [*found, ("effects-arms", "Arms, each against the baseline", arms_table(study))]
 
 
+def as_text(study: Study, table: Table) -> list[tuple[str, str]]:
+    """A table as texts to copy, each with its format's name; none where the page would be too large with them."""
+    if study.leaves_out("tables as text"):
+        return []
+    return [("LaTeX", table.latex()), ("CSV", table.csv()), ("Markdown", table.markdown())]
+
+
 def caption(study: Study, name: str, title: str) -> str:
     """What a table is about."""
     return title if "secondary" in name else f"{title}: effects on {study.metric_and_unit}"
@@ -226,7 +233,7 @@ def _left_out() -> Column:
 
 def _baseline(study: Study) -> Record:
     arm, values = study.baseline, study.values[study.baseline.id].dropna()
-    plan = next(entry for entry in study.plan["arms"] if entry["id"] == arm.id)
+    plan = study.planned[arm.id]
     planned = study.trials[study.trials["arm"] == arm.id]
     record: Record = dict.fromkeys(
         ("effect", "low", "high", "low95", "high95", "p", "p_holm", "p_sign_flip", "agree", "correlation",
@@ -246,7 +253,7 @@ def _baseline(study: Study) -> Record:
 
 def _arm(study: Study, row: Mapping[str, Any]) -> Record:
     arm = study.by_id[row["arm"]]
-    plan = next(entry for entry in study.plan["arms"] if entry["id"] == arm.id)
+    plan = study.planned[arm.id]
     changes = ("parameters_delta", "flops_delta", "tokens_delta", "speed_delta")
     deltas = {key: fixed(row[key], 1, sign=True) for key in changes}
     return _estimate(study, row) | {

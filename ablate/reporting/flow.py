@@ -48,7 +48,7 @@ def ratios(study: Study) -> Sequence[Ratio]:
     """The first/last gradient ratio of w2 of every arm that has one, in the plan's order."""
     start, end = (
         series.geometric(frame, ["arm"]).set_index("arm")["value"].to_dict()
-        for frame in series.ends(series.first_to_last(study.probes))
+        for frame in series.ends(study.first_to_last)
     )
     return [Ratio(arm, start.get(arm.id), end.get(arm.id)) for arm in study.arms if arm.id in start or arm.id in end]
 

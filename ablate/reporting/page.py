@@ -40,9 +40,11 @@ def _public(value: Any) -> Any:
 class Page:
     """A report that is being made; fulfils :class:`ablate.slots.Page`."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, study: Study | None = None) -> None:
         self.results = results
         self._names: set[str] = set()
+        if study is not None:
+            self.study = study
 
     @cached_property
     def study(self) -> Study:
@@ -66,5 +68,5 @@ class Page:
 
     def table(self, table: Table, name: str, caption: str, tall: bool = False) -> Markup:
         """A table that sorts; ``name`` is its id in the page, and a ``tall`` one scrolls in itself."""
-        rows = columnar(table) if table.cut else ""
+        rows = columnar(table) if table.cut and not self.study.leaves_out("rows beyond the first") else ""
         return self.template("table.html", table=table, name=name, caption=caption, tall=tall, rows=rows)

@@ -12,6 +12,11 @@ FLOOR = 1e-12
 """Smallest magnitude that a log axis shows; anything below is drawn here."""
 
 
+def plain_arms(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with their arms as texts; as categories they are small, and quick to group, while there are millions."""
+    return frame.assign(arm=frame["arm"].astype(str))
+
+
 def band(frame: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
     """Mean over seeds by arm and step with Student's t band, on the steps that all of an arm's seeds have.
 
@@ -47,14 +52,14 @@ def geometric(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     kept = frame[np.isfinite(values) & (values >= 0)]
     logs = kept.assign(value=np.log10(np.maximum(kept["value"], FLOOR)))
     means: pd.DataFrame = logs.groupby(by, observed=True)["value"].mean().reset_index()
-    return means.assign(value=10 ** means["value"])
+    return plain_arms(means.assign(value=10 ** means["value"]))
 
 
 def mean(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Mean of the finite values in each group."""
     kept = frame[np.isfinite(frame["value"])]
     means: pd.DataFrame = kept.groupby(by, observed=True)["value"].mean().reset_index()
-    return means
+    return plain_arms(means)
 
 
 def block_gradients(probes: pd.DataFrame) -> pd.DataFrame:
@@ -66,7 +71,7 @@ def block_gradients(probes: pd.DataFrame) -> pd.DataFrame:
     keys = ["arm", "seed", "step", "layer"]
     squares = rows.assign(value=rows["value"] ** 2).groupby(keys, observed=True)["value"]
     total: pd.DataFrame = squares.sum(min_count=1).reset_index()
-    return total.assign(value=np.sqrt(total["value"]))
+    return plain_arms(total.assign(value=np.sqrt(total["value"])))
 
 
 def first_to_last(probes: pd.DataFrame, role: str = "w2") -> pd.DataFrame:
@@ -89,7 +94,7 @@ def first_to_last(probes: pd.DataFrame, role: str = "w2") -> pd.DataFrame:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = wide[wide.columns.min()] / last
     found: pd.DataFrame = ratio.rename("value").reset_index().dropna()
-    return found
+    return plain_arms(found)
 
 
 def ends(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

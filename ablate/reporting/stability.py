@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from ablate.analysis.course import first_bad
@@ -31,10 +33,11 @@ def by_arm(study: Study) -> Table:
     """How each arm's runs went: spikes, clipped steps, divergence, the largest logit."""
     courses = study.results.courses()
     logits = study.probe("max_logit").groupby("arm")["value"].max()
+    clipped = study.trials[study.trials["attempt"].notna()].groupby("arm")["clip_rate"].mean()
+    of_arm = {str(arm): rows for arm, rows in courses.groupby("arm")}
     records = []
     for arm in study.arms:
-        mine = courses[courses["arm"] == arm.id]
-        ended = study.trials[(study.trials["arm"] == arm.id) & (study.trials["attempt"].notna())]
+        mine = of_arm.get(arm.id, courses.iloc[:0])
         words = mine["course"].value_counts()
         records.append(
             {
@@ -43,7 +46,7 @@ def by_arm(study: Study) -> Table:
                 "stuck": whole(words.get("stuck", 0)),
                 "spiked": whole(mine["spike_steps"].map(len).gt(0).sum()),
                 "spike_score": digits(100 * mine["spike_score"].mean(), 2),
-                "clip_rate": fixed(100 * ended["clip_rate"].mean(), 0),
+                "clip_rate": fixed(100 * clipped.get(arm.id, math.nan), 0),
                 "max_logit": digits(logits.get(arm.id), 3),
             }
         )  # fmt: skip

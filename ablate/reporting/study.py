@@ -13,6 +13,7 @@ from ablate.analysis.comparability import incomparable
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.lattice import Lattice, spelled_level
 from ablate.analysis.results import Results
+from ablate.reporting import series
 from ablate.reporting.numbers import decimals, plain
 from ablate.reporting.palette import Look, look
 
@@ -52,6 +53,15 @@ class Study:
         self.worse = 1 if objective["goal"] == "min" else -1
         """Sign of an effect that is for the worse."""
         self._budget = int(self.plan["budget"]["steps"])
+        self.left_out: set[str] = set()
+        """What the page does without, since it would be too large with it."""
+        self.asked: set[str] = set()
+        """What was asked of :meth:`leaves_out`; what a section did not ask for is no part of it."""
+
+    def leaves_out(self, what: str) -> bool:
+        """Whether the page does without one of :data:`ablate.reporting.writing.REDUCTIONS`."""
+        self.asked.add(what)
+        return what in self.left_out
 
     @property
     def factorial(self) -> bool:
@@ -111,6 +121,11 @@ class Study:
         """Each arm by its identity."""
         return {arm.id: arm for arm in self.arms}
 
+    @cached_property
+    def planned(self) -> Mapping[str, Mapping[str, Any]]:
+        """Each arm as the plan has it, by its identity."""
+        return {arm["id"]: arm for arm in self.plan["arms"]}
+
     @property
     def baseline(self) -> Arm:
         """The arm that all others are compared with."""
@@ -124,12 +139,22 @@ class Study:
     @cached_property
     def curves(self) -> pd.DataFrame:
         """Every value of every curve."""
-        return _keyed(self.results.curves())
+        return self.results.curves()
 
     @cached_property
     def probes(self) -> pd.DataFrame:
         """Every probe's reading."""
-        return _keyed(self.results.probes())
+        return self.results.probes()
+
+    @cached_property
+    def block_gradients(self) -> pd.DataFrame:
+        """:func:`ablate.reporting.series.block_gradients` of the probes."""
+        return series.block_gradients(self.probes)
+
+    @cached_property
+    def first_to_last(self) -> pd.DataFrame:
+        """:func:`ablate.reporting.series.first_to_last` of the probes."""
+        return series.first_to_last(self.probes)
 
     @cached_property
     def effects(self) -> pd.DataFrame:
@@ -161,11 +186,15 @@ class Study:
 
     def diverged(self, arm: Arm) -> int:
         """How many of an arm's seeds diverged."""
-        return int(((self.trials["arm"] == arm.id) & (self.trials["end"] == "diverged")).sum())
+        return int(self._diverged.get(arm.id, 0))
+
+    @cached_property
+    def _diverged(self) -> pd.Series[int]:
+        return self.trials.loc[self.trials["end"] == "diverged", "arm"].value_counts()
 
     def curve(self, metric: str) -> pd.DataFrame:
         """The rows of one curve."""
-        return self.curves[self.curves["metric"] == metric]
+        return series.plain_arms(self.curves[self.curves["metric"] == metric])
 
     def probe(self, metric: str) -> pd.DataFrame:
         """The rows of one probe's metric."""
@@ -189,10 +218,5 @@ class Study:
 
     def measured(self, frame: pd.DataFrame) -> list[Arm]:
         """The arms that a frame has rows of, in the plan's order."""
-        there = set(frame["arm"])
+        there = set(frame["arm"].unique())
         return [arm for arm in self.arms if arm.id in there]
-
-
-def _keyed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Categories as plain text: grouping by a category makes rows for arms that have none."""
-    return frame.assign(arm=frame["arm"].astype(str), metric=frame["metric"].astype(str))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +20,17 @@ from ablate.reporting.page import Page
 from ablate.reporting.trials import trials_csv
 from ablate.slots import Component, Section
 
+MOST_BYTES = 3_000_000
+"""A page that is larger leaves things out, until it is not."""
+REDUCTIONS: Mapping[str, str] = {
+    "trial curves": "the curves of single trials (means and bands are of all trials)",
+    "seed marks": "the marks and lines of single seeds in the forest plot and seed by seed",
+    "tables as text": "the tables of effects as text to copy (effects.csv, effects.tex and effects.md have them)",
+    "the resolved plan": "the resolved plan (plan.json has it)",
+    "rows beyond the first": "the rows of tables beyond the first 200 (trials.csv and effects.csv have them)",
+}
+"""What a page leaves out to be smaller, in this order, each with the words that say so."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -28,6 +39,8 @@ class Part:
     anchor: str
     title: str
     html: Markup
+    asked: frozenset[str]
+    """What it would leave out of :data:`REDUCTIONS`."""
 
 
 def write(results: Results, sections: Iterable[Component], out: Path | None = None, notes: Sequence[str] = ()) -> Path:
@@ -63,24 +76,49 @@ def write(results: Results, sections: Iterable[Component], out: Path | None = No
 
 
 def compose(page: Page, sections: Iterable[Component], notes: Sequence[str] = ()) -> str:
-    """The whole page as HTML; a section that renders nothing is left out of it and of the navigation."""
+    """The whole page as HTML; a section that renders nothing is left out of it and of the navigation.
+
+    A page over :data:`MOST_BYTES` is made again without what :data:`REDUCTIONS` names, one after the other, until it is
+    small enough, and says above its first section what it does without.
+    """
     found = []
     for section in sections:
         if not isinstance(section, Section):
             raise TypeError(f"a section of the report is a Section, not a {type(section).__name__}")
         found.append(section)
-    parts = []
-    for section in sorted(found, key=lambda section: (section.order, _kind(section))):
-        html = escape(section.render(page))
-        if html.strip():
-            parts.append(Part(_kind(section).replace("_", "-"), section.title, html))
+    found.sort(key=lambda section: (section.order, _kind(section)))
+    parts = [_part(page, section) for section in found]
+    html, said = _filled(page, parts, notes), []
+    for what, words in REDUCTIONS.items():
+        if len(html.encode()) <= MOST_BYTES:
+            break
+        if not any(what in part.asked for part in parts):
+            continue
+        page.study.left_out.add(what)
+        page = Page(page.results, page.study)
+        parts = [
+            _part(page, section) if what in part.asked else part for section, part in zip(found, parts, strict=True)
+        ]
+        said.append(words)
+        html = _filled(page, parts, [*notes, f"To stay under {MOST_BYTES / 1e6:g} MB, this page leaves out "
+                                             f"{'; '.join(said)}."])  # fmt: skip
+    return html
+
+
+def _part(page: Page, section: Section) -> Part:
+    page.study.asked.clear()
+    html = escape(section.render(page))
+    return Part(_kind(section).replace("_", "-"), section.title, html, frozenset(page.study.asked))
+
+
+def _filled(page: Page, parts: Sequence[Part], notes: Sequence[str]) -> str:
     templates = files("ablate.reporting") / "templates"
     script = (templates / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return page.template(
         "report.html",
         header=header(page.study),
-        parts=parts,
+        parts=[part for part in parts if part.html.strip()],
         notes=notes,
         css=Markup((templates / "report.css").read_text(encoding="utf-8")),
         script=Markup(script),

@@ -29,8 +29,9 @@ def objective(study: Study, arms: Sequence[Arm]) -> Figure:
         return _small_multiples(study, arms, frame, means)
     room = label_room(arms, 220)
     figure, (whole, late) = panels(2, 2, (506 - room, 250), Margins(48, room))
-    _draw(whole, arms, frame, means)
-    _draw(late, arms, frame, means)
+    faint = not study.leaves_out("trial curves")
+    _draw(whole, arms, frame, means, faint)
+    _draw(late, arms, frame, means, faint)
     heading(whole, "The whole run", study.metric_and_unit, x="tokens")
     heading(late, "The second half, closer", study.metric_and_unit, x="tokens")
     _tokens(whole)
@@ -52,11 +53,12 @@ def objective(study: Study, arms: Sequence[Arm]) -> Figure:
 def caption(study: Study, arms: Sequence[Arm]) -> str:
     """What the figure shows, and what is special in this one."""
     parts = [
-        "Mean with Student's t band (95% at each point) over the steps that all seeds of an arm have. Faint: seeds."
+        "Mean with Student's t band (95% at each point) over the steps that all seeds of an arm have.",
+        "Single seeds are left out." if study.leaves_out("trial curves") else "Faint: seeds.",
     ]
     if len(arms) > MOST_LINES:
         parts.append("Grey: the mean of the baseline.")
-    if any(study.diverged(arm) for arm in arms):
+    if any(study.diverged(arm) for arm in arms) and not study.leaves_out("trial curves"):
         parts.append("✕ marks where a seed drops out.")
     if apart := [arm.label for arm in arms if study.apart(arm)]:
         parts.append(f"Of another task or unit, and not to be read against the baseline: {listed(apart)}.")
@@ -103,7 +105,7 @@ def short_count(value: float) -> str:
     return f"{value:g}"
 
 
-def _draw(axes: Axes, arms: Sequence[Arm], frame: pd.DataFrame, means: pd.DataFrame, faint: bool = True) -> None:
+def _draw(axes: Axes, arms: Sequence[Arm], frame: pd.DataFrame, means: pd.DataFrame, faint: bool) -> None:
     """Every seed faintly, each arm's mean and band over them, a cross where a seed drops out."""
     end = frame["step"].max()
     for arm in sorted(arms, key=lambda arm: not arm.baseline):
@@ -130,7 +132,7 @@ def _small_multiples(study: Study, arms: Sequence[Arm], frame: pd.DataFrame, mea
     finite = frame.loc[np.isfinite(frame["value"]), "value"]
     for axes, arm, title in zip(all_axes, arms, titles, strict=True):
         axes.plot(base["tokens"], base["mean"], color=study.baseline.look.colour, lw=1.5)
-        _draw(axes, [arm], frame, means)
+        _draw(axes, [arm], frame, means, not study.leaves_out("trial curves"))
         if not finite.empty:
             room = 0.04 * (finite.max() - finite.min() or 1)
             axes.set_ylim(finite.min() - room, finite.max() + room)

@@ -73,9 +73,10 @@ def forest(study: Study, rows: Sequence[Row], *, width: float = 544) -> Figure:
     axes.set_yticks([])
     axes.axvspan(-study.smallest, study.smallest, color=BAND, lw=0)
     axes.axvline(0, color=BASELINE, lw=1.4)
+    dots = not study.leaves_out("seed marks")
     shown = [short_names([row.name for row in rows], names - 14, size) for size in (12, SMALL)]
     for place, row in enumerate(rows):
-        _row(axes, place, row)
+        _row(axes, place, row, dots)
         size = SMALL if row.indent else 12.0
         colour = MUTED if row.indent else INK
         _beside(axes, place, shown[row.indent][place], shift=-12, fontsize=size, color=colour)
@@ -118,12 +119,12 @@ def _edge(study: Study, rows: Sequence[Row]) -> float:
     return far_away([row.reach for row in rows], 2 * study.smallest) * 1.12
 
 
-def _row(axes: Axes, place: int, row: Row) -> None:
+def _row(axes: Axes, place: int, row: Row, dots: bool) -> None:
     """One effect: its seeds, its interval and its mean; an arrow where they are beyond the axis."""
     low, high = axes.get_xlim()
     colour, thick = row.look.colour, 1.6 if row.indent else 2.2
     alpha = 0.4 if row.pale else 1.0
-    seeds = [seed for seed in row.seeds if low < seed < high and not row.indent]
+    seeds = [seed for seed in row.seeds if low < seed < high and dots and not row.indent]
     axes.plot(seeds, [place + 0.27] * len(seeds), "o", color=colour, ms=4.4, alpha=0.45, mew=0)
     if row.effect is not None and not low < row.effect < high:
         side = 1 if row.effect > 0 else 0

@@ -48,7 +48,7 @@ UPDATES = (
 @drawn
 def heat_maps(study: Study, arms: Sequence[Arm]) -> Figure:
     """A map an arm: layers upward, probed steps across, log10 of the block's gradient norm as colour, on one scale."""
-    norms = series.geometric(series.block_gradients(study.probes), ["arm", "step", "layer"])
+    norms = series.geometric(study.block_gradients, ["arm", "step", "layer"])
     norms["value"] = np.log10(norms["value"])
     low, high = float(norms["value"].min()), float(norms["value"].max())
     norm = Normalize(low, high if high > low else low + 1)
@@ -76,7 +76,7 @@ def heat_maps(study: Study, arms: Sequence[Arm]) -> Figure:
 @drawn
 def profiles(study: Study, arms: Sequence[Arm]) -> Figure:
     """Gradient norms by depth at the first and at the last probed step: of each block's weights, and of the stream."""
-    blocks, stream = series.block_gradients(study.probes), study.probe("stream_grad")
+    blocks, stream = study.block_gradients, study.probe("stream_grad")
     kinds = [
         (blocks, "‖∇W‖ of a block's weights", "layer"),
         (stream, "‖∂L/∂x‖ of the residual stream", "layer"),
@@ -135,8 +135,7 @@ def updates(study: Study, arms: Sequence[Arm]) -> Figure:
 def _ratios(axes: Axes, study: Study, arms: Sequence[Arm], room: float) -> None:
     """First/last ratio of w2, an arm a row: hollow at the start, filled at the end, beyond the thresholds shaded."""
     first, last = (
-        series.geometric(frame, ["arm"]).set_index("arm")["value"]
-        for frame in series.ends(series.first_to_last(study.probes))
+        series.geometric(frame, ["arm"]).set_index("arm")["value"] for frame in series.ends(study.first_to_last)
     )
     low = min([1e-3, *(first.tolist() + last.tolist())]) / 2
     high = max([1e3, *(first.tolist() + last.tolist())]) * 2

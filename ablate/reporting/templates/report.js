@@ -86,9 +86,9 @@
       if (!data) return;
       table.setAttribute("aria-rowcount", matching.length + above);
       shown.forEach((row, index) => row.setAttribute("aria-rowindex", first + index + above + 1));
-      const range = shown.length ? `Rows ${first + 1} to ${first + shown.length} of ${matching.length}` : "No row";
       const match = matching.length < rows.count ? ` that match, of ${rows.count} in all` : "";
-      note.textContent = `${range}${match}${note.dataset.rest}`;
+      const range = `Rows ${first + 1} to ${first + shown.length} of ${matching.length}${match}`;
+      note.textContent = `${shown.length ? range : `None of ${rows.count} rows matches`}${note.dataset.rest}`;
       all(note.parentElement, "button").forEach((button) => {
         const to = first + Number(button.value);
         button.setAttribute("aria-disabled", to < 0 || to >= matching.length);

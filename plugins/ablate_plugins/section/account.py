@@ -61,6 +61,6 @@ class Reproduce(Section):
             components=page.table(parts, "components", "Every component, where it came from, and its source's hash"),
             arms=page.table(provenance.arms(study), "arm-sizes", "Size and identity of each arm"),
             baseline=provenance.baseline_config(study),
-            plan=provenance.rest_of_plan(study),
+            plan="" if study.leaves_out("the resolved plan") else provenance.rest_of_plan(study),
             methods=page.template("methods.html", study=study, flow=flow.RULE),
         )

@@ -20,7 +20,8 @@ class Verdict(Section):
     def render(self, page: Page) -> str:
         """The sentences beside the forest plot."""
         study: Study = page.study
-        rows, sentences = answers.forest_rows(study), answers.sentences(study, "arm", "main effect")
+        rows, cut = answers.largest(answers.forest_rows(study))
+        sentences = answers.sentences(study, "arm", "main effect")
         foretold = answers.predictions(study)
         return page.template(
             "verdict.html",
@@ -35,7 +36,7 @@ class Verdict(Section):
                 forest.forest(study, rows),
                 name="forest",
                 alt=f"Forest plot of {len(rows)} effects on {study.metric}; the table of effects has its numbers",
-                caption=answers.forest_caption(study, rows),
+                caption=answers.forest_caption(study, rows) + cut,
             ),
         )
 
@@ -55,7 +56,7 @@ class Effects(Section):
                 "name": name,
                 "title": title if study.factorial or "secondary" in name else "",
                 "table": page.table(table, name, effects.caption(study, name, title)),
-                "exports": [("LaTeX", table.latex()), ("CSV", table.csv()), ("Markdown", table.markdown())],
+                "exports": effects.as_text(study, table),
             }
             for name, title, table in effects.tables(study)
         ]
@@ -75,6 +76,8 @@ class Seeds(Section):
         arms, cut = study.chosen()
         if study.factorial or len(arms) < 2:
             return ""
+        if study.leaves_out("seed marks"):
+            return page.template("nothing.html", text="Left out, to keep the page small: it has a line for each seed.")
         shown, empty = seeds.with_pairs(study, [arm for arm in arms if not arm.baseline])
         if not shown:
             return page.template("nothing.html", text="No seed has completed both an arm and the baseline.")

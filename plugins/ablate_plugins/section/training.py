@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from ablate.reporting import flow, series, stability
+from ablate.reporting import flow, stability
 from ablate.reporting.figures import curves, gradients, inside
 from ablate.reporting.study import Study
 from ablate.slots import Page, Section
@@ -20,7 +20,7 @@ class GradientFlow(Section):
     def render(self, page: Page) -> str:
         """Heat maps, profiles by depth, update ratios, and the flags with their rule."""
         study: Study = page.study
-        if series.block_gradients(study.probes).empty:
+        if study.block_gradients.empty:
             return page.template("nothing.html", text="No gradients were recorded.")
         arms, cut = study.chosen(study.probe("grad_norm"))
         judged = flow.ratios(study)

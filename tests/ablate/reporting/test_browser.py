@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -14,6 +15,7 @@ from playwright.sync_api import Page
 from tests.study_maker import HOSTILE
 
 Open = Callable[..., Page]
+Report = Callable[..., Path]
 
 CONTRAST = """() => {
   const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
@@ -275,3 +277,66 @@ def test_an_unfinished_study_says_so_at_once(open_page: Open, interim: Path, qui
     assert "INTERIM" in banner.inner_text()
     assert "2 of 36 trials have not ended" in banner.inner_text()
     assert open_page(quickstart).locator(".interim").count() == 0
+
+
+@pytest.fixture(scope="module")
+def large(report: Report) -> Path:
+    """The report of a study of 5,000 trials, most of which wait."""
+    arms = ["baseline", *(f"a={level}" for level in range(1, 250))]
+    waiting = {(arm, seed) for arm in arms for seed in range(20) if seed > 1 or arm not in ("baseline", "a=1")}
+    return report(seeds=20, steps=4, factors={"a": list(range(250))}, waiting=waiting)
+
+
+def test_a_large_table_is_sorted_filtered_and_paged_as_a_whole(open_page: Open, large: Path) -> None:
+    page = open_page(large)
+    table, note = page.locator("#trials-table"), page.locator("#trials-table-window p")
+    assert table.get_attribute("aria-rowcount") == "5001"
+    assert note.inner_text() == "Rows 1 to 200 of 5000; trials.csv, beside this page, has all of them."
+    seed = columns(page, "trials-table")["seed"]
+    head = table.locator("thead th").nth(seed)
+    for _ in range(2):
+        head.locator("button").focus()
+        page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert set(cells(page, "trials-table", seed)) == {"19"}
+    page.get_by_label("Filter").fill("a=249 waiting")
+    assert page.locator("#trials output").inner_text() == "20 of 5000 trials"
+    assert note.inner_text().startswith("Rows 1 to 20 of 20 that match, of 5000 in all;")
+    assert cells(page, "trials-table", seed) == [str(number) for number in range(19, -1, -1)]
+    page.get_by_label("Filter").fill("nothing of the kind")
+    assert note.inner_text().startswith("None of 5000 rows matches")
+    page.get_by_label("Filter").fill("")
+    following, before = (page.get_by_role("button", name=f"{which} 200 rows").last for which in ("Next", "Previous"))
+    assert before.get_attribute("aria-disabled") == "true"
+    following.click()
+    assert note.inner_text().startswith("Rows 201 to 400 of 5000")
+    assert table.locator("tbody tr").first.get_attribute("aria-rowindex") == "202"
+    assert table.locator("tbody tr").count() == 200
+
+
+def test_links_lead_to_arms_and_trials_wherever_they_are(open_page: Open, large: Path, quickstart: Path) -> None:
+    page = open_page(large)
+    page.get_by_label("Filter").fill("a=1")
+    plan = json.loads(large.with_name("plan.json").read_text(encoding="utf-8"))
+    trial, arm = plan["trials"][4321], plan["arms"][240]
+    page.evaluate("(id) => { location.hash = id; }", f"trial-{trial['id']}")
+    row = page.locator(f"#trial-{trial['id']}")
+    row.wait_for()
+    assert row.evaluate("(one) => one === document.activeElement")
+    assert page.get_by_label("Filter").input_value() == ""
+    page.evaluate("(id) => { location.hash = id; }", f"arm-{arm['id']}")
+    page.locator(f"#arm-{arm['id']}").wait_for(state="visible")
+    page = open_page(quickstart)
+    page.locator("#effects-arms tbody a", has_text="placement=post").click()
+    assert page.locator("tr.found").inner_text().startswith("placement=post")
+    assert page.locator("tr.found").is_visible()
+
+
+def test_a_large_table_reads_without_javascript(open_page: Open, large: Path) -> None:
+    page = open_page(large, java_script_enabled=False)
+    assert page.locator("#trials-table tbody tr").count() == 200
+    said = page.locator("#trials-table-window").inner_text()
+    assert said.startswith(
+        "These are the first 200 of 5000 rows; the page shows the others with JavaScript; trials.csv"
+    )
+    assert page.locator("button:visible, input:visible").count() == 0

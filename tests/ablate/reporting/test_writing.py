@@ -21,7 +21,7 @@ import pytest
 from markupsafe import Markup
 
 from ablate.analysis.results import Results
-from ablate.reporting import write
+from ablate.reporting import write, writing
 from ablate.slots import Norm, Page, Section
 from tests.study_maker import HOSTILE, hold_lock, make_study
 
@@ -263,6 +263,33 @@ def test_more_than_200_trials_are_named_and_all_in_the_csv(report: Report) -> No
     assert len(records(path, "trials.csv")) == 210
     said = " ".join(read(path).text)
     assert "the first 200 of 210 rows; the page shows the others with JavaScript; trials.csv, beside" in said
+
+
+def test_a_page_that_would_be_too_large_says_what_it_leaves_out_and_where(
+    tmp_path: Path, sections: list[Section], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = Results(make_study(tmp_path / "study", seeds=30, steps=20, factors={"a": list(range(8))}))
+    whole = write(results, sections).read_text(encoding="utf-8")
+    assert "leaves out" not in whole
+    monkeypatch.setattr(writing, "MOST_BYTES", len(whole.encode()) - 1)
+    first = write(results, sections).read_text(encoding="utf-8")
+    assert "this page leaves out the curves of single trials (means and bands are of all trials).<" in first
+    assert "Single seeds are left out." in first
+    assert "a faint dot for each seed" in first
+    assert len(first.encode()) < len(whole.encode())
+    monkeypatch.setattr(writing, "MOST_BYTES", 1000)
+    least = write(results, sections).read_text(encoding="utf-8")
+    assert all(html.escape(words) in least for words in writing.REDUCTIONS.values())
+    for said in (
+        "These are the first 200 of 240 rows; the others are left out",
+        "The same table as text is left out",
+        "The resolved plan is left out",
+        "Left out, to keep the page small: it has a line for each seed.",
+    ):
+        assert said in least
+    assert "a faint dot for each seed" not in least
+    assert 'type="application/json"' not in least
+    assert len(least.encode()) < 0.7 * len(whole.encode())
 
 
 @pytest.fixture(scope="module")
