@@ -80,7 +80,7 @@ def main_effects_table(study: Study) -> Table:
     """Every level of every factor against its reference, averaged over the other factors."""
     head = Column("name", "main effect", numeric=False, adorn=named)
     columns = [head, *_estimate_columns(study, means=False), _eta(), _left_out()]
-    return Table(columns, [_estimate(study, row) for row in rows_of(study.results.main_effects())])
+    return Table(columns, [estimate(study, row) for row in rows_of(study.results.main_effects())])
 
 
 def interactions_table(study: Study) -> Table:
@@ -89,7 +89,7 @@ def interactions_table(study: Study) -> Table:
         column for column in _estimate_columns(study, means=False) if column.key not in ("verdict", "diverged", "stuck")
     ]
     rows = rows_of(study.results.interactions())
-    records = [_estimate(study, row) | {"large": "large" if row["large"] else ""} for row in rows]
+    records = [estimate(study, row) | {"large": "large" if row["large"] else ""} for row in rows]
     head = Column("name", "interaction", numeric=False, adorn=named)
     return Table([head, *columns, Column("large", "size", numeric=False), _eta(), _left_out()], records)
 
@@ -99,7 +99,7 @@ def simple_effects_table(study: Study) -> Table:
     frame = study.results.simple_effects()
     head = Column("name", "simple effect", numeric=False, adorn=named)
     columns = [head, *_estimate_columns(study, means=False), _left_out()]
-    return Table(columns, [_estimate(study, row) for row in rows_of(frame[frame["judged"].astype(bool)])])
+    return Table(columns, [estimate(study, row) for row in rows_of(frame[frame["judged"].astype(bool)])])
 
 
 def secondary_table(study: Study, metric: str) -> Table:
@@ -172,7 +172,7 @@ def effects_csv(study: Study) -> str:
             "simple effect": study.results.simple_effects(),
         }
         for kind, frame in frames.items():
-            records += [_estimate(study, row) | {"kind": kind, "metric": objective} for row in rows_of(frame)]
+            records += [estimate(study, row) | {"kind": kind, "metric": objective} for row in rows_of(frame)]
     for metric in study.plan["objective"].get("secondary", ()):
         rows = secondary_table(study, metric).records
         records += [{**record, "kind": "secondary", "metric": plain(metric)} for record in rows]
@@ -256,7 +256,7 @@ def _arm(study: Study, row: Mapping[str, Any]) -> Record:
     plan = study.planned[arm.id]
     changes = ("parameters_delta", "flops_delta", "tokens_delta", "speed_delta")
     deltas = {key: fixed(row[key], 1, sign=True) for key in changes}
-    return _estimate(study, row) | {
+    return estimate(study, row) | {
         "arm": arm.id, "label": arm.label, "look": arm.look, **_levels(study, arm.levels), **deltas,
         **{key: fixed(row[key], study.places) for key in ("mean", "sd", "baseline_mean")},
         **{key: digits(row[key], 2) for key in ("correlation", "variance_ratio")},
@@ -277,7 +277,7 @@ def _hours(study: Study, arm: str) -> str:
     return "" if seconds is None else digits(seconds / 3600, 3)
 
 
-def _estimate(study: Study, row: Mapping[str, Any]) -> Record:
+def estimate(study: Study, row: Mapping[str, Any]) -> Record:
     """An effect's own columns. A bound is never rounded to zero, since the verdict turns on which side of it it is."""
     known = [row[key] for key in ("low", "high") if not missing(row[key])]
     places = study.places
@@ -288,7 +288,7 @@ def _estimate(study: Study, row: Mapping[str, Any]) -> Record:
         "pairs": whole(row.get("pairs", row.get("seeds"))),
         "planned": whole(row["planned"]),
         **{key: fixed(row[key], places, sign=True) for key in ("effect", "low", "high", "low95", "high95")},
-        **{key: probability(row[key]) for key in ("p", "p_holm", "p_sign_flip")},
+        **{key: probability(row.get(key)) for key in ("p", "p_holm", "p_sign_flip")},
         **{key: whole(row.get(key)) for key in ("agree", "diverged", "stuck", "settle")},
         "partial_eta2": fixed(row.get("partial_eta2"), 3),
         "left_out": plain(str(row.get("left_out", ""))),
@@ -305,7 +305,7 @@ def _levels(study: Study, levels: Mapping[str, Any]) -> Record:
 
 def text_of(study: Study, row: Mapping[str, Any]) -> str:
     """An effect and its interval in the words of the table, for a figure."""
-    record = _estimate(study, row)
+    record = estimate(study, row)
     return " ".join(part for part in (record["effect"], interval(record["low"], record["high"])) if part)
 
 

@@ -92,6 +92,13 @@ def heading(
                       fontsize=SMALL, color=MUTED)  # fmt: skip
 
 
+def beside(axes: Axes, place: float, text: str, *, shift: float, fontsize: float, color: str) -> None:
+    """A text left of the panel (a negative shift) or right of it, at the height of a row."""
+    axes.annotate(text, (0 if shift < 0 else 1, place), xytext=(shift, 0), xycoords=("axes fraction", "data"),
+                  textcoords="offset pixels", ha="right" if shift < 0 else "left", va="center", fontsize=fontsize,
+                  color=color)  # fmt: skip
+
+
 class Label(NamedTuple):
     """A name to be written beside the end of a line."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ablate.reporting.layout import Margins, few_ticks, heading, panels
+from ablate.reporting.layout import Margins, beside, few_ticks, heading, panels
 from ablate.reporting.names import SMALL, short_names, text_width
 from ablate.reporting.palette import BAND, BASELINE, GROUND, INK, MUTED, Look
 from ablate.reporting.study import Study
@@ -79,12 +79,12 @@ def forest(study: Study, rows: Sequence[Row], *, width: float = 544) -> Figure:
         _row(axes, place, row, dots)
         size = SMALL if row.indent else 12.0
         colour = MUTED if row.indent else INK
-        _beside(axes, place, shown[row.indent][place], shift=-12, fontsize=size, color=colour)
-        _beside(axes, place, row.text, shift=rail, fontsize=SMALL + 0.5, color=MUTED if row.pale else colour)
+        beside(axes, place, shown[row.indent][place], shift=-12, fontsize=size, color=colour)
+        beside(axes, place, row.text, shift=rail, fontsize=SMALL + 0.5, color=MUTED if row.pale else colour)
         if row.diverged:
-            _beside(axes, place, f"✕ {row.diverged}", shift=5, fontsize=12, color=row.look.colour)
+            beside(axes, place, f"✕ {row.diverged}", shift=5, fontsize=12, color=row.look.colour)
     axes.plot(0, len(rows), "o", color=BASELINE, ms=7)
-    _beside(axes, len(rows), "reference" if study.factorial else "baseline", shift=-12, fontsize=12, color=INK)
+    beside(axes, len(rows), "reference" if study.factorial else "baseline", shift=-12, fontsize=12, color=INK)
     _directions(axes, study)
     heading(axes, f"Δ {study.metric_and_unit}", room=width - names - inside - 8)
     return figure
@@ -99,13 +99,6 @@ def _limits(study: Study, rows: Sequence[Row]) -> tuple[float, float]:
     far = [row.effect for row in rows if row.reach >= edge and row.effect is not None]
     room = 0.06 * (high - low)
     return low - room * (4 if min(far, default=0) < 0 else 1), high + room * (4 if max(far, default=0) > 0 else 1)
-
-
-def _beside(axes: Axes, place: int, text: str, *, shift: float, fontsize: float, color: str) -> None:
-    """A text left of the panel (a negative shift) or right of it, at the height of a row."""
-    axes.annotate(text, (0 if shift < 0 else 1, place), xytext=(shift, 0), xycoords=("axes fraction", "data"),
-                  textcoords="offset pixels", ha="right" if shift < 0 else "left", va="center", fontsize=fontsize,
-                  color=color)  # fmt: skip
 
 
 def beyond(study: Study, rows: Sequence[Row]) -> bool:

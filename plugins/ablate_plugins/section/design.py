@@ -1,19 +1,21 @@
-"""What the kind of experiment adds: the factors of a factorial design, learning-rate sweeps, trends over numbers."""
+"""What the kind of experiment adds: factors, the path of an ablation, learning-rate sweeps, trends over numbers."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from ablate.analysis import ablation, anova
 from ablate.analysis.trends import sentence
-from ablate.reporting import answers, cells, sweeps
+from ablate.reporting import answers, cells, sweeps, wholes
 from ablate.reporting.effects import rows_of
 from ablate.reporting.figures import factorial, learning_rate, trends
+from ablate.reporting.figures.waterfall import waterfall
 from ablate.reporting.study import Study
 from ablate.slots import Page, Section
 
 
 class Factors(Section):
-    """Main effects, interactions, simple effects and all cells of a factorial design."""
+    """Main effects, interactions, Shapley shares, analysis of variance and all cells of a factorial design."""
 
     kind: Literal["factors"] = "factors"
     order: ClassVar[float] = 3
@@ -24,12 +26,26 @@ class Factors(Section):
         study: Study = page.study
         if not study.factorial or not study.plan["factors"]:
             return ""
-        pairs = study.results.interactions()
+        pairs, shares = study.results.interactions(), study.results.shapley()
+        falls = wholes.share_falls(study, shares)
+        how = anova.how(study.plan, study.trials)
         return page.template(
             "factors.html",
             metric=study.metric_and_unit,
             grid=cells.grid(study),
             simple=answers.sentences(study, "simple effect"),
+            shares=page.table(wholes.shares_table(study, shares), "shapley", "Shapley shares") if len(shares) else "",
+            shares_note=wholes.shares_note(study, shares),
+            falls=page.figure(
+                waterfall(study, falls, f"Δ {study.metric_and_unit}"),
+                name="shares",
+                alt="The Shapley share of each factor, one after the other, and the whole",
+                caption=wholes.SHARES,
+            )
+            if falls
+            else "",
+            anova=page.table(wholes.anova_table(study), "anova", "Analysis of variance") if how else "",
+            anova_how=how,
             main=page.figure(
                 factorial.main_effects(study),
                 name="main-effects",
@@ -44,6 +60,32 @@ class Factors(Section):
             )
             if len(pairs)
             else "",
+        )
+
+
+class AblationPath(Section):
+    """What each part changes when it is removed or added alone, and whether the parts add up to the whole."""
+
+    kind: Literal["ablation_path"] = "ablation_path"
+    order: ClassVar[float] = 2.5
+    title: ClassVar[str] = "Ablation path"
+
+    def render(self, page: Page) -> str:
+        """A sentence and a waterfall; nothing in other designs, or where there is one part."""
+        study: Study = page.study
+        path = study.results.ablation()
+        if path.empty:
+            return ""
+        fall = wholes.path_fall(study, path)
+        return page.template(
+            "ablation_path.html",
+            sentence=ablation.sentence(study.plan, path),
+            figure=page.figure(
+                waterfall(study, [fall], wholes.path_label(study)),
+                name="path",
+                alt=f"Waterfall of {len(fall.bars) - 3} parts, their sum, and all of them at once",
+                caption=wholes.path_caption(study, path),
+            ),
         )
 
 

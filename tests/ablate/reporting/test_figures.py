@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from ablate.analysis.results import Results
-from ablate.reporting import stability
+from ablate.reporting import stability, wholes
 from ablate.reporting.answers import forest_rows
-from ablate.reporting.figures import curves, factorial, forest, gradients, inside, seeds
+from ablate.reporting.figures import curves, factorial, forest, gradients, inside, seeds, waterfall
 from ablate.reporting.study import Study
 from ablate.reporting.svg import STYLE, drawn
 from tests.study_maker import make_study
@@ -33,6 +33,9 @@ STUDIES: dict[str, dict[str, Any]] = {
     "one_seed": {"seeds": 1},
     "nothing_finished": {"seeds": 2, "outcomes": lambda *_: float("nan")},
     "long_names": {"seeds": 2, "factors": {"f" * 40: ["a", "b" * 300, "$x_1$ 世界"]}},
+    "path": {"design": "leave_one_out", "seeds": 3},
+    "path_in_pieces": {"design": "add_one", "seeds": 2, "diverged": {("scale=off", 0)}, "holes": {"ratio=1": "no"}},
+    "corners": {"design": "full", "seeds": 2, "factors": {"a" * 30: [0, 1, "b" * 60, "c" * 40], "d": [0, 1, 2]}},
     "long_full": {"design": "full", "seeds": 2, "factors": {"f" * 40: ["a", "b" * 300], "g": ["x", "y y " * 40]}},
 }
 
@@ -49,6 +52,10 @@ def figures(study: Study) -> Iterator[tuple[str, Figure]]:
     spiked = stability.spikes(study)
     if len(spiked):
         yield "spikes", inside.spikes(study, study.measured(spiked), spiked)
+    if len(path := study.results.ablation()):
+        yield "path", waterfall.waterfall(study, [wholes.path_fall(study, path)], wholes.path_label(study))
+    if falls := wholes.share_falls(study, study.results.shapley()):
+        yield "shares", waterfall.waterfall(study, falls, f"Δ {study.metric_and_unit}")
     if study.factorial:
         yield "main", factorial.main_effects(study)
         yield "interactions", factorial.interactions(study, study.results.interactions())

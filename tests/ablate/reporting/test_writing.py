@@ -222,6 +222,14 @@ STATES: dict[str, dict[str, Any]] = {
         "waiting": {("a=1, b=null", seed) for seed in range(3)},
         "excluded": [{"levels": {"a": 1, "b": "x"}, "why": "cannot work"}],
     },
+    "an ablation path": {"design": "leave_one_out", "seeds": 3},
+    "an ablation path of one seed": {"design": "add_one", "seeds": 1},
+    "an ablation path that diverged": {
+        "design": "add_one",
+        "seeds": 2,
+        "diverged": {("scale=off", 0), ("residual=none", 0), ("residual=none", 1)},
+        "holes": {"ratio=1": "cannot work"},
+    },
     "to be maximised": {"metric": "val/accuracy", "goal": "max", "smallest_effect": 0.5, "seeds": 2},
     "two steps": {"seeds": 2, "steps": 2},
 }
