@@ -55,6 +55,12 @@ def full(report: Report) -> Path:
 
 
 @pytest.fixture(scope="session")
+def path(report: Report) -> Path:
+    """The report of an ablation path, of few steps."""
+    return report(name="path", design="leave_one_out", seeds=3, steps=40)
+
+
+@pytest.fixture(scope="session")
 def interim(report: Report) -> Path:
     """The report of a study that is not over, with trials that diverged and one that failed."""
     return report(

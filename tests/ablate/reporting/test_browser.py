@@ -73,7 +73,7 @@ def test_the_answer_is_on_the_first_screen(open_page: Open, quickstart: Path, fu
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("which", ["quickstart", "full", "interim"])
+@pytest.mark.parametrize("which", ["quickstart", "full", "path", "interim"])
 def test_every_text_can_be_read(open_page: Open, which: str, scheme: str, request: pytest.FixtureRequest) -> None:
     page = open_page(request.getfixturevalue(which), color_scheme=scheme)
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -212,7 +212,7 @@ def test_nothing_may_be_fetched_even_by_what_got_in(browser: Any, quickstart: Pa
     page.close()
 
 
-@pytest.mark.parametrize("which", ["quickstart", "full", "hostile", "interim"])
+@pytest.mark.parametrize("which", ["quickstart", "full", "path", "hostile", "interim"])
 def test_the_page_is_well_formed(open_page: Open, which: str, request: pytest.FixtureRequest) -> None:
     page = open_page(request.getfixturevalue(which))
     ids = page.evaluate("Array.from(document.querySelectorAll('[id]'), (node) => node.id)")
