@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -60,10 +61,16 @@ def dropout(p: float, at: Site) -> nn.Module:
     return mark(KeyedDropout(p, at.path) if p else nn.Identity(), at)
 
 
-def set_dropout(model: nn.Module, stream: tuple[int | str, ...], step: int, rows: Rows | None = None) -> None:
-    """Tell every dropout of a model which stream it draws from, which step comes next, and with which rows."""
-    for module in model.modules():
-        if isinstance(module, KeyedDropout):
-            module.stream = stream
-            module.step = step
-            module.rows = rows
+def dropouts(model: nn.Module) -> list[KeyedDropout]:
+    """Every keyed dropout of a model."""
+    return [module for module in model.modules() if isinstance(module, KeyedDropout)]
+
+
+def set_dropout(
+    modules: Iterable[KeyedDropout], stream: tuple[int | str, ...], step: int, rows: Rows | None = None
+) -> None:
+    """Tell dropouts, all of a model, which stream they draw from, which step comes next, and with which rows."""
+    for module in modules:
+        module.stream = stream
+        module.step = step
+        module.rows = rows

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ablate.experiment.settings import Setup
-from ablate.model.dropout import set_dropout
+from ablate.model.dropout import dropouts, set_dropout
 from ablate.model.example import example
 from ablate.model.keys import generator, seed_of
 from ablate.model.objective import TrainingLoss
@@ -75,7 +75,7 @@ class _Look(NamedTuple):
 def _looked_at(shape: Shape) -> _Look:
     network = shape.on_cpu().train()
     _perturb(network)
-    set_dropout(network, ("guard",), 0)
+    set_dropout(dropouts(network), ("guard",), 0)
     batch = example(shape.interface, SEQUENCES, generator("guard", "tokens"))
     with _repeatable():
         logits, loss = TrainingLoss(network, _LogLikelihood())(batch)

@@ -7,7 +7,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import pytorch_lightning as pl
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ablate.experiment.settings import Diverged, Training
-from ablate.model.dropout import set_dropout
+from ablate.model.dropout import dropouts, set_dropout
 from ablate.model.keys import seed_of
 from ablate.model.objective import TrainingLoss
 from ablate.model.parameters import named_parameters
@@ -56,6 +57,7 @@ class TrialModule(pl.LightningModule):
     ) -> None:
         """Nothing is trained yet; ``whole`` says why a batch must stay in one piece, where it must."""
         super().__init__()
+        self.automatic_optimization = False  # a step is ours as a whole: around its parts Lightning does much
         self.network = network
         self.training_options = training
         self.steps = steps
@@ -68,10 +70,10 @@ class TrialModule(pl.LightningModule):
         self.done = 0
         self.micro_batch = training.batch
         """So many rows go through the network at once in training."""
-        self._micro_batches: list[MicroBatch] = []
         self._minimised = TrainingLoss(network, training.loss)
         added = self._minimised.adds
         self._whole = whole or (f"`{added}` adds to the loss what it sees in the whole batch" if added else None)
+        self._dropouts = dropouts(network)
         self._parameters_named = list(named_parameters(network))
         self._buffers_named = [(each._buffers, name) for each in network.modules() for name in each._buffers]
         self._rule = DivergenceRule(diverged)
@@ -86,46 +88,22 @@ class TrialModule(pl.LightningModule):
     # --- one step ---
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of one batch, or what its first micro-batch adds to it; the step counts from the trial's start."""
-        self._micro_batches = micro_batches(batch, self.micro_batch)
-        self.key_global_generator()
+        """Make one step, from the batch to the update, and give its loss; it counts from the trial's start.
+
+        Lightning's precision is that of the forward passes, and it wraps all of this: it is left, and entered for them.
+        """
         rate = self.training_options.optimizer.lr * self.training_options.schedule.factor(self.done, self.steps)
         for group in self._optimizer.param_groups:
             group["lr"] = rate * group.get("lr_scale", 1.0)
         self.history.rates[self.done :] = [rate]  # a step that is repeated counts once
-        if self.done in self._probed:
-            self._tap.open()
-        return self._loss(self._micro_batches[0])
+        closure: Callable[[], Any] = partial(self._fitting, batch)
+        with torch.autocast(self.device.type, enabled=False):
+            self._optimizer.step(closure)
+        loss, _ = self._pending[-2:]
+        return loss
 
-    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Add up the gradients of all micro-batches; Lightning has the first one's loss, and has zeroed gradients."""
-        super().backward(loss, *args, **kwargs)
-        total = loss.detach()
-        for micro_batch in self._micro_batches[1:]:
-            with self.trainer.precision_plugin.train_step_context():
-                loss = self._loss(micro_batch)
-            super().backward(loss, *args, **kwargs)
-            total = total + loss.detach()
-        self._pending.append(total)
-
-    def _loss(self, part: MicroBatch) -> Tensor:
-        set_dropout(self.network, self.stream, self.done, part.rows)
-        _, loss = self._minimised(part.batch)
-        return loss if part.rows is None else loss * part.share
-
-    def optimizer_step(
-        self,
-        epoch: int,
-        batch_idx: int,
-        optimizer: Any,
-        optimizer_closure: Callable[[], Any] | None = None,
-    ) -> None:
-        """Make a step, in micro-batches that fit into memory."""
-        assert optimizer_closure is not None
-        super().optimizer_step(epoch, batch_idx, optimizer, partial(self._fitting, optimizer_closure))
-
-    def _fitting(self, closure: Callable[[], Any]) -> Any:
-        """The forward and backward pass; after an out-of-memory again, with smaller micro-batches.
+    def _fitting(self, batch: Batch) -> Tensor:
+        """The gradient, clipped, in micro-batches that fit; after an out-of-memory again, with smaller ones.
 
         The step is a function of the parameters and the buffers, and a pass leaves parameters alone. Where it has
         changed a buffer, the state before the step is no longer there, and the error goes to whoever can restore it.
@@ -133,7 +111,8 @@ class TrialModule(pl.LightningModule):
         while True:
             before = self._written()
             try:
-                return closure()
+                loss = self._passes(micro_batches(batch, self.micro_batch))
+                break
             except Exception as error:
                 if not ran_out_of_memory(error):
                     raise
@@ -141,6 +120,32 @@ class TrialModule(pl.LightningModule):
                 if not _unchanged(before, self._written()):
                     raise
             self.shrink()  # not above: there the error's traceback still holds what filled the memory
+        for callback in self.trainer.callbacks:  # type: ignore[attr-defined]
+            callback.on_before_optimizer_step(self.trainer, self, self._optimizer)
+        if self.done in self._probed:
+            self._tap.gradients()
+        limit = self.training_options.clip
+        values = [value for _, value in self._parameters_named]
+        norm = nn.utils.clip_grad_norm_(values, float("inf") if limit is None else limit)
+        self._pending += [loss, norm.detach()]
+        return loss
+
+    def _passes(self, parts: Sequence[MicroBatch]) -> Tensor:
+        """Forward and backward through all micro-batches: their gradients add up, and so do the losses, to this one."""
+        self.key_global_generator()
+        for _, value in self._parameters_named:
+            value.grad = None
+        if self.done in self._probed:
+            self._tap.open()
+        losses = []
+        for part in parts:
+            set_dropout(self._dropouts, self.stream, self.done, part.rows)
+            with self.trainer.precision_plugin.train_step_context():
+                _, loss = self._minimised(part.batch)
+                loss = loss if part.rows is None else loss * part.share
+            self.manual_backward(loss)
+            losses.append(loss.detach())
+        return reduce(add, losses)
 
     def _written(self) -> list[tuple[Tensor, int]]:
         """Every buffer, and how often it was written to."""
@@ -164,7 +169,6 @@ class TrialModule(pl.LightningModule):
     def shrink(self) -> None:
         """Halve the micro-batch, and give back what the step that did not fit has left."""
         had, self.micro_batch = self.micro_batch, self.micro_batch // 2
-        self._micro_batches = []
         self._tap.drop()
         self.zero_grad(set_to_none=True)
         free()
@@ -176,20 +180,6 @@ class TrialModule(pl.LightningModule):
             self.micro_batch,
             self.training_options.batch,
         )
-
-    def configure_gradient_clipping(
-        self,
-        optimizer: torch.optim.Optimizer,
-        gradient_clip_val: float | None = None,
-        gradient_clip_algorithm: str | None = None,
-    ) -> None:
-        """Note the global norm, then clip; Lightning calls this once gradients are unscaled."""
-        if self.done in self._probed:
-            self._tap.gradients()
-        limit = self.training_options.clip
-        values = [value for _, value in self._parameters_named]
-        norm = nn.utils.clip_grad_norm_(values, float("inf") if limit is None else limit)
-        self._pending.append(norm.detach())
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         """Count the step, and do what is due after it."""

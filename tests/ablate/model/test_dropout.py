@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ablate.model.dropout import KeyedDropout, dropout, set_dropout
+from ablate.model.dropout import KeyedDropout, dropout, dropouts, set_dropout
 from ablate.slots import ImpossibleError, Site
 
 AT = Site(path="block.0.mixer.dropout", slot="dropout", width=8, depth=1, context=8)
@@ -15,7 +15,7 @@ ONES = torch.ones(64, 64)
 
 def mask(seed: int, step: int, path: str = AT.path) -> Tensor:
     module = KeyedDropout(0.25, path).train()
-    set_dropout(module, (seed,), step)
+    set_dropout(dropouts(module), (seed,), step)
     dropped: Tensor = module(ONES)
     return dropped
 

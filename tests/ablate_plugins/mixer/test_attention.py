@@ -10,7 +10,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from ablate.model.dropout import set_dropout
+from ablate.model.dropout import dropouts, set_dropout
 from ablate.slots import Cache, Given, ImpossibleError, Mixer, Site, place
 from ablate_plugins.mixer import Attention
 from ablate_plugins.position import AlibiPosition, RelativeBiasPosition, RotaryPosition
@@ -72,7 +72,7 @@ def test_dropped_weights_are_those_of_a_mask_keyed_by_place_and_step() -> None:
     module, x = built(attention).train(), stream()
     outputs = []
     for step in (7, 8, 7):
-        set_dropout(module, (3,), step)
+        set_dropout(dropouts(module), (3,), step)
         outputs.append(module(x, Given()))
     keep = module.attend.dropout(torch.ones(3, 2, 11, 11, dtype=torch.float64))
     assert keep.unique().tolist() == pytest.approx([0, 1 / 0.6])
