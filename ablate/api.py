@@ -181,21 +181,25 @@ def sweep_plan(
     on_plan: Callable[[Plan], None] = lambda plan: None,
 ) -> tuple[StudyFolder, Plan, Outcome]:
     """What :func:`run` does, without reading the results: the study, the plan, and how the sweep stands."""
-    from ablate.planning import Plan
-    from ablate.sweep.driver import sweep
     from ablate.sweep.lock import refusal
     from ablate.sweep.signals import giving_up
 
     began = time.monotonic()
-    experiment = what.experiment if isinstance(what, Plan) else what if isinstance(what, Experiment) else load(what)
+    experiment = (
+        load(what) if isinstance(what, str | Path) else what if isinstance(what, Experiment) else what.experiment
+    )
     study = StudyFolder(Path(runs) / experiment.name)
     if others := refusal(study):  # asked before it is planned too, which may take long
         raise RefusedError(others)
     executor = experiment.settings.executor
     if parallel is not None:
         executor = type(executor).model_validate(executor.model_dump() | {"parallel": parallel})
-    # The executor is opened first, so that what trials must import is imported while the plan is made.
+    # The executor is opened first, so that what trials must import is imported while the plan is made, and what the
+    # plan and the driver need while trials' imports are under way.
     with giving_up(), closing(executor.open()) as pool:
+        from ablate.planning import Plan
+        from ablate.sweep.driver import sweep
+
         made = what if isinstance(what, Plan) else _plan(experiment, runs, on_arm)
         on_plan(made)
         outcome = sweep(
