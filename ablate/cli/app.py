@@ -41,14 +41,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-class Retry(StrEnum):
-    """Ends that can be run again."""
-
-    failed = "failed"
-    oom = "oom"
-    timeout = "timeout"
-
-
 class FailOn(StrEnum):
     """What a comparison can fail on."""
 
@@ -110,7 +102,7 @@ def run(
         typer.Option(min=1, metavar="N", help="Trials at once; by default what `executor` says.", show_default=False),
     ] = None,
     retry: Annotated[
-        list[Retry] | None,
+        list[str] | None,
         typer.Option(metavar="failed|oom|timeout", help="Run trials with this end again; may be repeated."),
     ] = None,
     limit: Annotated[
@@ -140,11 +132,12 @@ def run(
     The same command goes on after an interruption, a crash, or when the file has grown.
     """
     from ablate.cli import run as verb
+    from ablate.sweep.choosing import retried
 
-    retries = [str(each) for each in retry or []]
+    retried(retry or [])  # a wrong word is told before anything is planned
     which: dict[str, Any] = {
         "sets": sets or [],
-        "retry": retries,
+        "retry": retry or [],
         "limit": limit,
         "only": only or [],
         "seeds": seeds,

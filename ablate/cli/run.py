@@ -6,6 +6,7 @@ import shlex
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,7 +18,9 @@ from ablate.cli.progress import Progress
 from ablate.cli.status import next_command
 from ablate.experiment import load
 from ablate.sweep.events import Interrupted
-from ablate.sweep.preview import Preview, Tally
+
+if TYPE_CHECKING:
+    from ablate.sweep.preview import Preview, Tally
 
 COLUMNS = {
     "results": "have a result",
@@ -102,7 +105,7 @@ def run_experiment(
         command, left = shlex.split(experiment.command), asdict(counts)
         if made.data.get("tuning") and outcome.failures:
             left["waiting"] = 0  # arms may wait for their tuning, which waits for a retry: that runs the others too
-        typer.echo(f"next: {next_command(command, file, study, runs, left)}")
+        typer.echo(f"next: {next_command(command, file, study, runs, left, storage)}")
     if outcome.exit_code:
         raise typer.Exit(outcome.exit_code)
 

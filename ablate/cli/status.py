@@ -81,6 +81,8 @@ def _read(what: Path, runs: Path) -> _State:
     else:
         home = study.path.parent if what.is_dir() else runs
         following = next_command(_command(plan, what), what, study, home, unfinished)
+        # What a run makes of the changed file, and whether it is refused, is for the preview to say.
+        following += " --dry-run" if changed else ""
     return _State(
         what=what,
         plan=plan,
@@ -197,7 +199,20 @@ def _command(plan: Mapping[str, Any], what: Path) -> list[str]:
     return ["ablate", "run", str(what), *(command[3:] if same else ())]
 
 
-def next_command(command: Sequence[str], what: Path, study: StudyFolder, runs: Path, counts: Mapping[str, int]) -> str:
+def _without_password(url: str) -> str:
+    from ablate.sweep.bookkeeping.url import read_url, redacted
+
+    return redacted(url, read_url(url))
+
+
+def next_command(
+    command: Sequence[str],
+    what: Path,
+    study: StudyFolder,
+    runs: Path,
+    counts: Mapping[str, int],
+    storage: str | None = None,
+) -> str:
     """The command that comes next: the one that runs the experiment while there is something to run, or its report.
 
     Args:
@@ -207,12 +222,14 @@ def next_command(command: Sequence[str], what: Path, study: StudyFolder, runs: P
         runs: the folder that holds the studies.
         counts: how many trials are ``waiting``, ``failed`` and ``timed_out``, and how many of those that failed ran
             out of memory, ``oom``.
+        storage: the database that a run is to go on with, as the user named it; a password in it is not repeated.
     """
     where = [] if runs == RUNS else ["--runs", str(runs)]
     # What ran out of memory wants more of it; what failed otherwise wants its code mended.
     again = {"failed": "oom" if counts["oom"] == counts["failed"] else "failed", "timed_out": "timeout"}
     retries = [word for end, option in again.items() if counts[end] for word in ("--retry", option)]
     if counts["waiting"] or retries:
+        where += [] if storage is None else ["--storage", _without_password(storage)]
         return shlex.join([*command, *where, *(() if counts["waiting"] else retries)])
     if what.is_dir() or len(command) > 3:
         return shlex.join(["ablate", "report", str(study.path)])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ablate.cli.status import next_command
 from ablate.records.layout import StudyFolder
 from tests.ablate.cli.conftest import ABLATE, Command
 from tests.ablate.experiment.maker import write
@@ -179,3 +180,33 @@ def test_what_comes_next_trains_and_reports_the_same_study(ablate: Command, tmp_
     shown = ablate(*said.split()[2:])
     assert shown.stdout == ("2 of 2 trials have a result: elsewhere/another\nnext: ablate report elsewhere/another\n")
     assert ablate(*shown.stdout.splitlines()[-1].split()[2:]).returncode == 0
+
+
+def test_a_wrong_word_is_no_end_that_can_be_run_again(ablate: Command, tmp_path: Path) -> None:
+    shown = ablate("run", "small.yaml", "--retry", "om")  # not even the file is looked for
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr == (
+        "error[S115]: nothing that ends as `om` can be run again\n"
+        "  = help: did you mean `oom`? there are: failed, oom, timeout\n\n"
+        "For more about an error: ablate explain S115\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("storage", "told"),
+    [
+        ("sqlite:///index.db", "sqlite:///index.db"),
+        ("postgresql://me:${WORD}@host/db", "'postgresql://me:${WORD}@host/db'"),
+        ("postgresql://me:hush@host/db", "'postgresql://me:***@host/db'"),
+    ],
+)
+def test_what_comes_next_names_the_database_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, storage: str, told: str
+) -> None:
+    monkeypatch.setenv("WORD", "hush")
+    counts = {"waiting": 1, "failed": 0, "timed_out": 0, "oom": 0}
+    words, folder = ["ablate", "run", "small.yaml"], StudyFolder(Path("runs/small"))
+    following = next_command(words, Path("small.yaml"), folder, Path("runs"), counts, storage)
+    assert following == f"ablate run small.yaml --storage {told}"
+    done = next_command(words, Path("small.yaml"), folder, Path("runs"), counts | {"waiting": 0}, storage)
+    assert done == "ablate report small.yaml"

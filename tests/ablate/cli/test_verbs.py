@@ -110,7 +110,7 @@ def test_a_changed_file_is_noticed_by_what_only_reads(ablate: Command, tmp_path:
     assert (status["changed"], status["next"]) == (False, "ablate report small.yaml --runs elsewhere")
     write(tmp_path, *QUICK, ("[pre, post]", "[pre, post, sandwich]"))
     status = json.loads(ablate("status", "small.yaml", "--runs", "elsewhere", "--json").stdout)
-    assert (status["changed"], status["next"]) == (True, "ablate run small.yaml --runs elsewhere")
+    assert (status["changed"], status["next"]) == (True, "ablate run small.yaml --runs elsewhere --dry-run")
     shown = ablate("report", "small.yaml", "--runs", "elsewhere")
     assert "note: small.yaml has changed since this study was run" in shown.stdout
     assert "changed" not in ablate("report", "elsewhere/small").stdout
