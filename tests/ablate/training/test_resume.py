@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import torch
@@ -18,24 +19,33 @@ import torch
 from ablate.records.layout import TrialFolder, read_json
 from ablate.records.series import read_series
 from ablate.registry import Registry
+from ablate.sweep.workers.starting import SINGLE_THREAD
 from ablate.training import checkpoints
 from ablate.training.trial import train
 from tests.trial_maker import make_trial
 
-WORKER = """
-import signal, sys
+WORKERS = """
+import os, signal, sys
 from pathlib import Path
 from ablate.records.layout import TrialFolder
 from ablate.registry import Registry
-from ablate.training.trial import train
+from ablate.training.trial import preload, train
 
-stopped = []
-for name in (signal.SIGINT, signal.SIGTERM):
-    signal.signal(name, lambda *_: stopped.append(True))
-print("ready", flush=True)
-end = train(TrialFolder(Path(sys.argv[1])), int(sys.argv[2]), Registry.installed(), should_stop=lambda: bool(stopped))
-print(end, flush=True)
+preload()
+for line in sys.stdin:
+    worker = os.fork()
+    if worker:
+        print(worker, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]), flush=True)
+        continue
+    stopped = []
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: stopped.append(True))
+    folder = TrialFolder(Path(line.strip()))
+    print(train(folder, 1, Registry.installed(), should_stop=lambda: bool(stopped)), flush=True)
+    os._exit(0)
 """
+STEPS = 400
 DROPOUT = {"dropout": 0.1, "mixer": {"kind": "attention", "heads": 2, "dropout": 0.1}}
 
 
@@ -47,40 +57,50 @@ def outcome(folder: TrialFolder) -> tuple[dict[str, Any], Any, Any]:
     return kept, curves.to_pydict(), probes.to_pydict()
 
 
-def worker(folder: TrialFolder, attempt: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WORKER, str(folder.path), str(attempt)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    assert process.stdout.readline() == "ready\n"
-    return process
+@pytest.fixture(scope="module")
+def workers() -> Iterator[tuple[IO[str], IO[str]]]:
+    """A process that forks a worker for each folder: what trials import is imported once."""
+    command = [sys.executable, "-c", WORKERS]
+    environment = {**os.environ, **SINGLE_THREAD}  # a process of several threads cannot be forked
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.stdin, process.stdout
+        process.stdin.close()
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Any, Any]:
-    folder = make_trial(tmp_path_factory.mktemp("undisturbed") / "trial", steps=600, model=DROPOUT)
+    folder = make_trial(tmp_path_factory.mktemp("undisturbed") / "trial", steps=STEPS, model=DROPOUT)
     assert train(folder, 1, Registry.installed()) == "complete"
     return outcome(folder)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_worker_that_ends_in_the_middle_of_the_epoch_is_resumed_bit_for_bit(
-    tmp_path: Path, how: signal.Signals, undisturbed: tuple[dict[str, Any], Any, Any]
+    tmp_path: Path,
+    how: signal.Signals,
+    undisturbed: tuple[dict[str, Any], Any, Any],
+    workers: tuple[IO[str], IO[str]],
 ) -> None:
-    folder = make_trial(tmp_path / "trial", steps=600, model=DROPOUT, checkpoint_seconds=0.1)
-    process = worker(folder, 1)
+    folder = make_trial(tmp_path / "trial", steps=STEPS, model=DROPOUT, checkpoint_seconds=0.1)
+    stdin, stdout = workers
+    print(folder.path, file=stdin, flush=True)
+    worker = int(stdout.readline())
     while not folder.attempt(1).checkpoint.exists():
-        assert process.poll() is None
+        os.kill(worker, 0)  # it is there
         time.sleep(0.02)
-    process.send_signal(how)
-    said, _ = process.communicate(timeout=30)
+    os.kill(worker, how)
     if how == signal.SIGKILL:
-        assert process.returncode == -signal.SIGKILL
+        assert int(stdout.readline()) == -signal.SIGKILL
     else:
-        assert (process.returncode, said) == (0, "interrupted\n")
+        assert (stdout.readline(), int(stdout.readline())) == ("interrupted\n", 0)
     assert not folder.result.exists()
     state = checkpoints.newest(folder)
     assert state
-    assert 0 < state["done"] < 600
+    assert 0 < state["done"] < STEPS
 
     assert train(folder, 2, Registry.installed()) == "complete"
     assert read_json(folder.result)["attempt"] == 2
