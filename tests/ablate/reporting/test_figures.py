@@ -35,7 +35,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     "long_names": {"seeds": 2, "factors": {"f" * 40: ["a", "b" * 300, "$x_1$ 世界"]}},
     "path": {"design": "leave_one_out", "seeds": 3},
     "path_in_pieces": {"design": "add_one", "seeds": 2, "diverged": {("scale=off", 0)}, "holes": {"ratio=1": "no"}},
-    "corners": {"design": "full", "seeds": 2, "factors": {"a" * 30: [0, 1, "b" * 60, "c" * 40], "d": [0, 1, 2]}},
+    "corners": {"design": "full", "seeds": 2, "factors": {"norm": ["layer", "rms", None], "depth": [1, 2, 3]}},
     "long_full": {"design": "full", "seeds": 2, "factors": {"f" * 40: ["a", "b" * 300], "g": ["x", "y y " * 40]}},
 }
 
