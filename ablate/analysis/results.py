@@ -18,6 +18,7 @@ from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.course import courses
 from ablate.analysis.effects import effects, evidence
 from ablate.analysis.factorial import Factorial
+from ablate.analysis.noise import noise_caveats, noise_floor
 from ablate.analysis.predictions import predictions
 from ablate.analysis.sensitivity import sensitivity, sweep_caveats, sweeps
 from ablate.analysis.shapley import shapley
@@ -118,6 +119,14 @@ class Results:
     def fitted(self) -> list[Trend]:
         """What :meth:`trends` fits its lines to, factor by factor."""
         return list(self._trends)
+
+    def noise_floor(self) -> pd.DataFrame:
+        """By how much the baseline differs from itself, run once more with one seed.
+
+        Columns as :func:`ablate.analysis.noise.noise_floor`; no rows unless the experiment says `noise_floor: true`.
+        A repeat is in no other frame and in no count.
+        """
+        return noise_floor(self.folder, self.plan, self._trials, self._curves)
 
     def courses(self) -> pd.DataFrame:
         """How each sealed trial's training went; columns as :func:`ablate.analysis.course.courses`."""
@@ -264,6 +273,7 @@ class Results:
         )
         return [
             *found,
+            *noise_caveats(self.plan, self.noise_floor()),
             *sweep_caveats(self.sensitivity()),
             *tuning_caveats(self.plan, self._tuning),
             *flip_caveats(self.objective, self._effects, self._at_baseline),

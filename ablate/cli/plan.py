@@ -121,6 +121,8 @@ def _summary(made: Plan) -> Iterator[str]:
     yield from _matching(plan)
     if plan["tuning"]:
         yield from _tuning(plan["tuning"], len(arms))
+    for trial in plan.get("repeats", ()):
+        yield f"noise floor: the baseline runs once more with seed {trial['seed']} = 1 more trial"
     if "fraction" in plan:
         yield from _fraction(plan["fraction"])
     yield from _excluded(made)

@@ -93,7 +93,7 @@ def _is_of(plan: Mapping[str, Any], study: StudyFolder, file: Path) -> bool:
 def find(plan: Mapping[str, Any], name: str, seed: int | None) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     """The arm that a name, an identity or the beginning of one means, and the trial if one is meant."""
     arms = {arm["id"]: arm for arm in plan["arms"]}
-    for trial in plan["trials"]:
+    for trial in (*plan["trials"], *plan.get("repeats", ())):
         if len(name) >= SHORTEST and trial["id"].startswith(name):
             return arms[trial["arm"]], trial
     called = {called: arm for arm in plan["arms"] for called in (*arm.get("aliases", ()), arm["name"], arm["id"])}

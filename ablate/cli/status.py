@@ -36,6 +36,8 @@ class _State:
     """Name and counts, by identity: two arms may have one name."""
     searched: Mapping[str, int]
     """Counts of the tuning trials."""
+    repeated: Mapping[str, int]
+    """Counts of the trials that run once more for the noise floor."""
     failed: Sequence[Mapping[str, Any]]
     timed_out: Sequence[Mapping[str, Any]]
     interrupted: Sequence[Mapping[str, Any]]
@@ -68,7 +70,8 @@ def _read(what: Path, runs: Path) -> _State:
     total = count(frame)
     of_arms = Counter(zip(frame["arm"], frame["end"], strict=True))
     searched = tuning(study.path, plan)
-    everything = pd.concat([frame, searched]) if len(searched) else frame
+    repeated = planned(study.path, {**plan, "trials": plan.get("repeats", []), "excluded": []})
+    everything = pd.concat([each for each in (frame, searched, repeated) if len(each) or each is frame])
     changed = changed_since(what, study)
     unfinished = count(everything) | {"oom": int((everything["cause"] == "oom").sum())}
     if searched["end"].isin(("failed", "timed_out")).any():
@@ -89,6 +92,7 @@ def _read(what: Path, runs: Path) -> _State:
         total=total,
         arms={arm["id"]: (arm["name"], _tally(of_arms, arm["id"])) for arm in plan["arms"]},
         searched=count(searched),
+        repeated=count(repeated),
         failed=_reasons(everything[everything["end"] == "failed"]),
         timed_out=_reasons(everything[everything["end"] == "timed_out"]),
         interrupted=_reasons(everything[(everything["end"] == "waiting") & (everything["reason"] != "")]),
@@ -113,6 +117,7 @@ def _print_json(state: _State) -> None:
             "driver": asdict(state.driver) if state.driver else None,
             "trials_running": [asdict(row) for row in state.standing.rows] if state.standing else [],
             **tuned,
+            **({"repeats": state.repeated} if state.plan.get("repeats") else {}),
             "budget": {use.name: {"limit": use.limit, "used": use.used} for use in state.budget},
             "changed": state.changed,
             "next": state.following,
@@ -134,6 +139,8 @@ def _print(state: _State) -> None:
         for arm in state.plan["arms"]:
             if arm.get("tuned"):
                 out.print(f"tuned: {arm['name']}: {in_words(arm['tuned'])}")
+    if state.plan.get("repeats"):
+        out.print(f"noise floor: the baseline once more: {_ends(state.repeated)}")
     for title, trials in (("failed", state.failed), ("timed out", state.timed_out), ("waiting", state.interrupted)):
         for each in trials:
             out.print(f"{title}: {each['arm']}, seed {each['seed']}: {each['reason']}")
@@ -176,9 +183,13 @@ def _tuned(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _tuning(plan: Mapping[str, Any], tally: Mapping[str, int]) -> str:
     """How far tuning is: arms that have their values, and the trials that are known so far."""
     arms, done = [arm for arm in plan["arms"] if arm.get("tuning")], len(_tuned(plan))
-    ends = [f"{tally[state]} {state.replace('_', ' ')}" for state in STATES if tally[state]]
-    known = f"{tally['planned']} trials known so far ({', '.join(ends)})"
+    known = f"{tally['planned']} trials known so far ({_ends(tally)})"
     return f"tuning: {done} of {len(arms)} arms have their values; {known}"
+
+
+def _ends(tally: Mapping[str, int]) -> str:
+    """Counts by state, in words."""
+    return ", ".join(f"{tally[state]} {state.replace('_', ' ')}" for state in STATES if tally[state])
 
 
 def _reasons(frame: pd.DataFrame) -> list[dict[str, Any]]:

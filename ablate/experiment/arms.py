@@ -227,7 +227,8 @@ def _check_size(settings: Settings, axes: Sequence[Axis], design: Design) -> Non
     seeds, limit = len(seed_list(settings.seeds)), settings.budget.max_trials
     tuning = (settings.tune.combinations or 0) * len(settings.tune.seeds) if settings.tune else 0
     tuning += seeds if settings.tune and settings.tune.at_baseline else 0
-    trials = design.size * (seeds + tuning)
+    again = 1 if settings.noise_floor else 0
+    trials = design.size * (seeds + tuning) + again
     if trials <= limit:
         return
     two = all(len(axis.levels) == 2 for axis in axes)
@@ -236,7 +237,7 @@ def _check_size(settings: Settings, axes: Sequence[Axis], design: Design) -> Non
     if two:
         with suppress(ValueError):  # there is no fraction of so many factors
             sizes["fractional"] = FractionalDesign(axes).size
-    smaller = {name: count for name, size in sizes.items() if (count := size * (seeds + tuning)) < trials}
+    smaller = {name: count for name, size in sizes.items() if (count := size * (seeds + tuning) + again) < trials}
     listed = ", ".join(f"`{name}` {size:,}" for name, size in smaller.items())
     each = f"{seeds:,} seeds" if seeds != 1 else "1 seed"
     each += f" and {tuning:,} tuning trials" if tuning else ""

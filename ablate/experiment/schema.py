@@ -103,6 +103,8 @@ class Settings(Options):
     """Whether an arm may compute what the baseline computes."""
     seeds: int | list[int] | SeedRange = 6
     """How many replicates, or which seeds."""
+    noise_floor: bool = False
+    """Whether the baseline runs once more with the first seed: by how much that differs is no effect of anything."""
     tune: Tune | None = None
     """What each arm is tuned in before it is reported."""
     match: Match | None = None

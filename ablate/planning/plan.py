@@ -108,7 +108,10 @@ def make_plan(experiment: Experiment, *, on_arm: Callable[[int, int], None] = la
     }
     if isinstance(experiment.grid.design, FractionalDesign):
         plan["fraction"] = experiment.grid.design.stated()
-    identity = {key: plan[key] for key in ("name", "baseline", "objective", "budget", "diverged", "trials", "tuning")}
+    if settings.noise_floor:
+        plan["repeats"] = [_repeat(arms[0], experiment.seeds[0])]
+    told = ("name", "baseline", "objective", "budget", "diverged", "trials", "tuning", "repeats")
+    identity = {key: plan[key] for key in told if key in plan}
     warnings = (*experiment.document.warnings, *experiment.grid.warnings, *resolved.warnings)
     return Plan(experiment, plan | {"hash": digest(identity)}, (*warnings, *warnings_of(experiment, plan)))
 
@@ -116,6 +119,11 @@ def make_plan(experiment: Experiment, *, on_arm: Callable[[int, int], None] = la
 def _identity(arm: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """What a trial is; one that is to be tuned is provisional, and not what it would be without."""
     return {"arm": arm["id"], "seed": seed, **({"tuned": None} if arm.get("tuning") else {})}
+
+
+def _repeat(arm: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """A trial that is another in all but its identity, for the noise floor; it goes on from no shorter one."""
+    return {"id": digest({**_identity(arm, seed), "repeat": 1}), "arm": arm["id"], "seed": seed, "repeat": 1}
 
 
 def _lineage(arm: Mapping[str, Any], seed: int) -> dict[str, str]:

@@ -101,8 +101,9 @@ def price(plan: Mapping[str, Any], workers: int, measured: Mapping[str, Measured
         looks = min(plan["budget"]["evaluations"], arm["steps"]) * look
         seconds[arm["id"]] = step * (arm["steps"] + PROBED_STEP * _probed(plan["probes"], arm["steps"])) + looks
         memory = max(memory, found.memory if found and found.memory else guess)
-    total = runs * sum(seconds.values())
-    trials = runs * len(seconds)
+    again = [seconds[trial["arm"]] for trial in plan.get("repeats", ())]
+    total = runs * sum(seconds.values()) + sum(again)
+    trials = runs * len(seconds) + len(again)
     used = min(workers, trials)
     wall = START_SECONDS + max((total + TRIAL_SECONDS * trials) / used, TRIAL_SECONDS + max(seconds.values()))
     basis: Literal["measured", "partly measured", "rough"] = "partly measured" if guessed else "measured"

@@ -215,12 +215,13 @@ _PLAN = _fields(
     ),
     match=_maybe(_values(_anything)),
     tuning=_maybe(_TUNING),
+    repeats=_each(_fields({"id": _text, "arm": _text, "seed": _whole, "repeat": _positive})),
     vocabulary=_maybe(_whole),
     git=_maybe(_fields({"commit": _text}, dirty=_anything)),
     folder=_text,
     plugins=_each(_text),
 )
-_LABEL = _fields({"trial": _text, "arm_name": _text, "seed": _whole, "levels": _values(_anything)})
+_LABEL = _fields({"trial": _text, "arm_name": _text, "seed": _whole, "levels": _values(_anything)}, repeat=_positive)
 _RECORD = _fields(
     {
         "trial": _text,
@@ -241,6 +242,7 @@ _RECORD = _fields(
     rungs=_each(_pair(_whole, _values(_maybe(_number)))),
     peak_memory=_maybe(_whole),
     seconds=_maybe(_number),
+    repeat=_positive,
     lineage=_maybe(_text),
     continued_from=_maybe(_fields({"trial": _text, "steps": _whole, "seconds": _number})),
     tokens_per_second=_maybe(_number),
@@ -256,6 +258,7 @@ def _of_plan(plan: Mapping[str, Any]) -> Iterator[str]:
     if plan["baseline"] not in arms:
         yield "`baseline` is none of its arms"
     yield from _of_trials("trials", plan["trials"], arms)
+    yield from _of_trials("repeats", plan.get("repeats", ()), arms)
     yield from _of_tuning(plan, arms)
     if plan["objective"]["metric"] not in plan["units"]:
         yield "`objective.metric` is none of its `units`"

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ablate.records.beside import beside
 from ablate.sweep.bookkeeping.index import Record
 from ablate.sweep.survey import Survey
 from ablate.sweep.tuning.sampling import Tried, Values, combinations
@@ -29,7 +30,8 @@ class Agenda:
         self._tuning: Mapping[str, Any] = plan.get("tuning") or {}
         self._known = Known()
         self._opened: set[tuple[str, int | None]] = set()
-        self._unopened: Sequence[Mapping[str, Any]] = plan["trials"]
+        self._repeats: Sequence[Mapping[str, Any]] = plan.get("repeats", ())
+        self._unopened: Sequence[Mapping[str, Any]] = [*plan["trials"], *self._repeats]
         """Without tuning: all trials, until they are asked for."""
         self._searches = {arm["id"]: Search(arm, self._tuning) for arm in plan["arms"] if arm.get("tuning")}
         self._standings: dict[str, Standing] = {}
@@ -106,16 +108,19 @@ class Agenda:
     def total(self) -> int:
         """How many trials there are, those included that are not known yet."""
         if not self._searches:
-            return len(self._made["trials"])
+            return len(self._made["trials"]) + len(self._repeats)
         plan = self.plan
-        known = [*plan["tuning"]["runs"], *plan["tuning"]["at_baseline"], *plan["trials"]]
+        known = [*plan["trials"], *beside(plan)]
         return len({trial["id"] for trial in known}) + sum(map(self._unknown, self._searches))
 
     @property
     def later(self) -> dict[str, int]:
         """How many trials of each arm that is tuned are still to open, as far as can be said."""
-        chosen, seeds = self.chosen, len(self._made["seeds"])
-        return {arm: self._unknown(arm) + (0 if arm in chosen else seeds) for arm in self._searches}
+        chosen, undecided = self.chosen, [*self._made["trials"], *self._repeats]
+        return {
+            arm: self._unknown(arm) + (0 if arm in chosen else sum(trial["arm"] == arm for trial in undecided))
+            for arm in self._searches
+        }
 
     @property
     def chosen(self) -> dict[str, Values]:
@@ -157,7 +162,8 @@ class Agenda:
             "widened": self._widened,
         }
         arms = [tuned_arm(arm, chosen[arm["id"]]) if arm["id"] in chosen else arm for arm in self._made["arms"]]
-        return {**self._made, "arms": arms, "trials": self._reported(), "tuning": tuning}
+        repeats = {"repeats": self._decide(self._repeats)} if self._repeats else {}
+        return {**self._made, "arms": arms, "trials": self._reported(), "tuning": tuning, **repeats}
 
     # --- inside -------------------------------------------------------------------------------------------------
 
@@ -228,19 +234,25 @@ class Agenda:
         again = self._tuning.get("at_baseline") and arm != self._made["baseline"]
         return found + (seeds if again and not {arm, self._made["baseline"]} <= self.chosen.keys() else 0)
 
-    def _reported(self) -> list[dict[str, Any]]:
+    def _reported(self) -> list[Mapping[str, Any]]:
         """The trials that arms are judged by; those of arms whose values are not chosen yet as the plan has them."""
+        return self._decide(self._made["trials"])
+
+    def _decide(self, trials: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Trials of the plan, each with the values that were chosen for its arm, if they were."""
         chosen = self.chosen
         arms = {arm["id"]: arm for arm in self._made["arms"]}
         return [
-            tuned_trial(arms[trial["arm"]], chosen[trial["arm"]], trial["seed"]) if trial["arm"] in chosen else trial
-            for trial in self._made["trials"]
+            tuned_trial(arms[trial["arm"]], chosen[trial["arm"]], trial["seed"], trial.get("repeat"))
+            if trial["arm"] in chosen
+            else trial
+            for trial in trials
         ]
 
     def _decided(self) -> Iterator[Mapping[str, Any]]:
-        """Trials to report whose values are known, and those at the baseline's values."""
+        """Trials to report and repeats whose values are known, and those at the baseline's values."""
         chosen = self.chosen
-        for trial in self._reported():
+        for trial in [*self._reported(), *self._decide(self._repeats)]:
             if trial["arm"] not in self._searches or trial["arm"] in chosen:
                 yield trial
         yield from self._at_baseline()

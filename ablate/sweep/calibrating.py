@@ -32,6 +32,7 @@ def calibrate(plan: Mapping[str, Any], executor: Executor | Pool) -> dict[str, M
         "trials": [{"id": shape, "arm": arm["id"], "seed": plan["seeds"][0]} for shape, arm in arms.items()],
         "excluded": [],
         "tuning": None,
+        "repeats": [],
         "budget": {**plan["budget"], **UNLIMITED, "steps": STEPS, "evaluations": 1, "keep_checkpoints": False},
         "probes": {"every": STEPS, "use": []},
         "loggers": [],  # what is measured here is no trial of the user's

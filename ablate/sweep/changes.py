@@ -8,6 +8,7 @@ from typing import Any
 
 from ablate.analysis.prose import number
 from ablate.errors import RefusedError
+from ablate.records.beside import beside
 from ablate.records.layout import StudyFolder, TrialFolder, read_json
 from ablate.records.spelling import spelled
 from ablate.sweep.growing import Lineages
@@ -72,11 +73,10 @@ def planned_before(study: StudyFolder) -> dict[str, Before]:
         return {folder.id: Before() for folder in study.trials()}
 
 
-def tuned_before(study: StudyFolder) -> set[str]:
-    """The trials that the study's last plan had for tuning, and those at the baseline's values."""
+def beside_before(study: StudyFolder) -> set[str]:
+    """The trials that the study's last plan had beside those that are reported."""
     try:
-        tuning = read_json(study.plan).get("tuning") or {}
-        return {trial["id"] for key in ("runs", "at_baseline") for trial in tuning.get(key) or ()}
+        return {trial["id"] for trial in beside(read_json(study.plan))}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return set()
 
@@ -87,7 +87,7 @@ def orphans(study: StudyFolder, plan: Mapping[str, Any]) -> list[Orphan]:
     A trial is its identity: what keeps it, as another name for an arm or a factor, leaves nothing out; nor do more
     steps, where the trial of fewer is the beginning of the planned one.
     """
-    planned = {trial["id"] for trial in plan["trials"]}
+    planned = {trial["id"] for trial in (*plan["trials"], *plan.get("repeats", ()))}
     tuning = {arm["tuning"]["identity"] for arm in plan["arms"] if arm.get("tuning") and "tuned" not in arm}
     lineages = Lineages(plan)
     left: dict[str, list[TrialFolder]] = {}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import InputError, RefusedError
+from ablate.records.beside import beside
 from ablate.records.layout import AttemptFolder, StudyFolder, TrialFolder, read_json
 from ablate.records.shapes import plan_fault
 from ablate.records.usage import folder_size
@@ -83,9 +84,7 @@ def collect(study: StudyFolder, wanted: Collection[str] = ()) -> list[Waste]:
 
 def _waste(study: StudyFolder, wanted: Collection[str]) -> list[Waste]:
     plan = _plan(study)
-    tuning = plan.get("tuning") or {}
-    planned = {trial["id"] for key in ("runs", "at_baseline") for trial in tuning.get(key, ())}
-    planned |= {trial["id"] for trial in plan["trials"]}
+    planned = {trial["id"] for trial in (*plan["trials"], *beside(plan))}
     tuned = {arm["tuning"]["identity"] for arm in plan["arms"] if arm.get("tuning") and "tuned" not in arm}
     records = survey(study, mend=False).records
     needed = {each.trial for each in Lineages(plan).shorter(study, records).values()}

@@ -36,7 +36,8 @@ class Configs:
     def label(self, trial: Mapping[str, Any]) -> Label:
         """What a trial is called."""
         arm = self._arms[trial["arm"]]
-        return Label(trial["id"], arm["name"], trial["seed"], arm["levels"], trial.get("tuned", {}))
+        again = trial.get("repeat", 0)
+        return Label(trial["id"], arm["name"], trial["seed"], arm["levels"], trial.get("tuned", {}), again)
 
     def arm(self, trial: Mapping[str, Any]) -> dict[str, Any]:
         """The arm of a trial, as the plan has it."""
@@ -64,6 +65,7 @@ class Configs:
             "arm_name": arm["name"],
             "levels": arm["levels"],
             "seed": trial["seed"],
+            **({"repeat": trial["repeat"]} if "repeat" in trial else {}),
             "config": {
                 **arm["config"],
                 "steps": arm.get("steps", plan["budget"]["steps"]),

@@ -9,7 +9,7 @@ from typing import Any
 from ablate.records.layout import StudyFolder
 from ablate.records.usage import uses
 from ablate.sweep.agenda import Agenda
-from ablate.sweep.changes import orphans, planned_before, refusal_of, tuned_before
+from ablate.sweep.changes import beside_before, orphans, planned_before, refusal_of
 from ablate.sweep.choosing import Only, Seeds, choose, retried
 from ablate.sweep.growing import Lineages, has_checkpoint, told
 from ablate.sweep.lock import refusal
@@ -92,7 +92,7 @@ def preview(
     """
     chosen, retry = choose(plan, only, seeds), retried(retry)
     found = survey(study, mend=False)
-    before = tuned_before(study) | planned_before(study).keys()
+    before = beside_before(study) | planned_before(study).keys()
     agenda = Agenda.after(plan, found)
     runs, _ = agenda.moves()
     plan = agenda.plan

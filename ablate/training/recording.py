@@ -40,6 +40,7 @@ def record_of(job: Job, module: TrialModule, data: Data) -> dict[str, Any]:
         "schema": 1,
         **{name: job.raw[name] for name in ("trial", "arm", "arm_name", "levels", "seed", "components", "data")},
         **({"tuned": job.raw["tuned"]} if job.raw.get("tuned") else {}),
+        **({"repeat": job.raw["repeat"]} if "repeat" in job.raw else {}),
         **({"rungs": reached} if (reached := _rungs(module, job)) else {}),
         "end": "complete" if finite else "diverged",
         "reason": reason,

@@ -31,12 +31,14 @@ def test_importing_ablate_imports_nothing_heavy() -> None:
 
 
 def test_from_a_file_to_a_report(tmp_path: Path) -> None:
-    path = write(tmp_path, ("seeds: 6", "seeds: 2"), ("steps: 20", "steps: 12"))
+    path = write(tmp_path, ("seeds: 6", "seeds: 2\nnoise_floor: true"), ("steps: 20", "steps: 12"))
     experiment = ablate.load(path)
     plan = ablate.plan(experiment)
     events: list[object] = []
     results = ablate.run(plan, runs=tmp_path / "runs", parallel=1, on_event=events.append)
-    assert sum(isinstance(event, TrialEnded) for event in events) == 6
+    assert sum(isinstance(event, TrialEnded) for event in events) == 7
+    assert results.counts()["planned"] == results.counts()["complete"] == 6
+    assert results.noise_floor()[["seed", "difference", "identical"]].values.tolist() == [[0, 0.0, True]]
     assert list(results.effects()["name"]) == ["placement=post", "residual=off"]
     assert results.trials()["val/loss"].notna().all()
     assert {verdict.name for verdict in results.verdicts()} == {"placement=post", "residual=off"}
@@ -122,7 +124,7 @@ def test_data_that_change_stop_the_sweep_once_and_fail_no_trial(tmp_path: Path) 
 def test_each_arm_is_tuned_before_it_is_judged(tmp_path: Path) -> None:
     tune = (
         "tune: {params: {training.optimizer.lr: {log: [1e-3, 1e-1], n: 2}}, seeds: [9], at_baseline: true, "
-        "halving: {reduction: 2, rungs: 1}}"
+        "halving: {reduction: 2, rungs: 1}}\nnoise_floor: true"
     )
     residual = ("  residual: {switch: model.residual}\n", "")
     path = write(tmp_path, ("seeds: 6", f"seeds: 2\n{tune}"), residual, ("steps: 20", "steps: 6"))
@@ -139,6 +141,7 @@ def test_each_arm_is_tuned_before_it_is_judged(tmp_path: Path) -> None:
     assert list(again["name"]) == ["placement=post"]
     same = at_baseline(results.folder, results.plan).pivot(index="seed", columns="name", values="val/loss")
     assert again["effect"].tolist() == pytest.approx([(same["placement=post"] - same["baseline"]).mean()])
+    assert results.noise_floor()["identical"].tolist() == [True]
     assert [caveat for caveat in results.caveats() if caveat.startswith("The best training.optimizer.lr of baseline")]
     text = ablate.report(results).read_text()
     how = "2 combinations on 1 seed that no effect uses; at each of 1 rung one in 2 goes on."

@@ -21,16 +21,20 @@ class Label:
     levels: Mapping[str, Any]
     tuned: Mapping[str, Any] = field(default_factory=dict)
     """Its tuned values, by dotted path."""
+    repeat: int = 0
+    """Which time it is that this trial runs, from 0."""
 
     @classmethod
     def of(cls, record: Record) -> Label:
         """The label that a record or a trial's configuration carries."""
-        return cls(record["trial"], record["arm_name"], record["seed"], record["levels"], record.get("tuned") or {})
+        tuned, repeat = record.get("tuned") or {}, record.get("repeat", 0)
+        return cls(record["trial"], record["arm_name"], record["seed"], record["levels"], tuned, repeat)
 
     @property
     def shown(self) -> str:
-        """The arm's name, with the tuned values."""
-        return f"{self.arm_name} [{in_words(self.tuned)}]" if self.tuned else self.arm_name
+        """The arm's name, with the tuned values, and whether it is a repeat."""
+        name = f"{self.arm_name} [{in_words(self.tuned)}]" if self.tuned else self.arm_name
+        return f"{name} once more" if self.repeat else name
 
     def attributes(self, attempt: int) -> dict[str, Any]:
         """User attributes: levels may be any JSON value, which Optuna's parameters may not."""
@@ -40,6 +44,7 @@ class Label:
             "seed": self.seed,
             "levels": dict(self.levels),
             **({"tuned": dict(self.tuned)} if self.tuned else {}),
+            **({"repeat": self.repeat} if self.repeat else {}),
             "attempt": attempt,
         }
 

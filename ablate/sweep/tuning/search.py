@@ -173,10 +173,11 @@ class Search:
         ]
 
 
-def tuned_trial(arm: Mapping[str, Any], values: Values, seed: int) -> dict[str, Any]:
-    """A trial of an arm with tuned values, as ``plan.json`` has it."""
-    identity = {"arm": arm["tuning"]["identity"], "tuned": dict(values), "seed": seed}
-    return {"id": digest(identity), "arm": arm["id"], "seed": seed, "tuned": dict(values)}
+def tuned_trial(arm: Mapping[str, Any], values: Values, seed: int, repeat: int | None = None) -> dict[str, Any]:
+    """A trial of an arm with tuned values, as ``plan.json`` has it; ``repeat`` is the number of one that is again."""
+    again = {} if repeat is None else {"repeat": repeat}
+    identity = {"arm": arm["tuning"]["identity"], "tuned": dict(values), "seed": seed, **again}
+    return {"id": digest(identity), "arm": arm["id"], "seed": seed, "tuned": dict(values), **again}
 
 
 def tuned_arm(arm: Mapping[str, Any], values: Values) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ablate
-from ablate.errors import InputError
+from ablate.errors import InputError, RefusedError
 from ablate.experiment import load
 from ablate.experiment.settings import Setup
 from ablate.planning import Plan, make_plan
@@ -244,3 +244,19 @@ def test_trials_of_other_steps_share_a_lineage_and_trials_of_anything_else_do_no
         ("budget:", "diverged: {patience: 5}\nbudget:"),
     ):
         assert not set(lineages(change)) & set(first)
+
+
+def test_the_baseline_runs_once_more_where_the_noise_floor_is_asked_for(tmp_path: Path) -> None:
+    for name in ("plain", "again"):
+        (tmp_path / name).mkdir()
+    plain = plan(write(tmp_path / "plain"))
+    asked = plan(write(tmp_path / "again", ("seeds: 6", "seeds: [4, 2]\nnoise_floor: true")))
+    (repeat,) = asked.data["repeats"]
+    assert (repeat["arm"], repeat["seed"], repeat["repeat"]) == (asked.data["baseline"], 4, 1)
+    assert repeat["id"] not in {trial["id"] for trial in asked.trials}
+    assert "repeats" not in plain.data
+    twos = {trial["id"] for each in (plain, asked) for trial in each.trials if trial["seed"] == 2}
+    assert len(twos) == len(plain.arms)
+    refused = ("steps: 20", "steps: 20, max_trials: 18")
+    with pytest.raises(RefusedError, match=r"19 trials, and `budget\.max_trials` is 18"):
+        load(write(tmp_path, ("seeds: 6", "seeds: 6\nnoise_floor: true"), refused))

@@ -51,6 +51,12 @@ def test_tuning_trials_are_paid_too(tmp_path: Path) -> None:
     assert cost.seconds == 3 * (6 + 6) * 26
 
 
+def test_a_repeat_of_the_baseline_is_paid_too(tmp_path: Path) -> None:
+    made = plan(tmp_path, ("seeds: 6", "seeds: 1\nnoise_floor: true"))
+    cost = price(made, 100, steps_take(made, 1.0, 2.0, 4.0))
+    assert (cost.seconds, cost.workers) == (26 + 52 + 104 + 26, 4)
+
+
 def test_a_rough_price_says_so_and_grows_with_the_arms_flops(tmp_path: Path) -> None:
     made = plan(tmp_path, (LEVELS, "path: model.feed_forward.ratio, levels: [4, 4000]"))
     cost = price(made, 2)

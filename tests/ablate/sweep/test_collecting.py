@@ -104,3 +104,10 @@ def test_a_study_that_runs_is_left_alone(study: StudyFolder, plan: dict[str, Any
             with pytest.raises(RefusedError, match="is being run by process"):
                 look(study)
     assert set(KINDS) == {each.kind for each in waste(study)}
+
+
+def test_a_repeat_is_no_orphan_while_the_plan_asks_for_it(study: StudyFolder, plan: dict[str, Any]) -> None:
+    Run(study, {**plan, "repeats": [{"id": "again", "arm": plan["arms"][0]["id"], "seed": 0, "repeat": 1}]})
+    assert "orphans" not in counted(study)
+    Run(study, plan)
+    assert counted(study)["orphans"] == (1, False)

@@ -577,3 +577,20 @@ def test_the_counts_always_sum_to_what_was_planned_and_come_once_a_second(study:
         assert counts.planned == counts.done + counts.failed + counts.running + counts.waiting
     for earlier, later in pairwise(beats):
         assert later.counts.done >= earlier.counts.done
+
+
+def test_a_repeat_runs_once_and_is_told_apart(study: StudyFolder) -> None:
+    plain = make_plan([{}, {}], seeds=2)
+    plan = {**plain, "repeats": [{"id": "again", "arm": "arm0", "seed": 0, "repeat": 1}]}
+    Run(study, plain)
+    before = preview(study, plan)
+    assert (before.total.planned, before.total.new, before.total.anew, before.refusal) == (5, 1, 1, None)
+    run = Run(study, plan)
+    assert run.outcome.counts == Counts(planned=5, complete=5, diverged=0, failed=0, running=0, waiting=0)
+    assert [(event.arm, event.seed) for event in run.of(TrialStarted)] == [("baseline once more", 0)]
+    assert read_json(study.trial("again").config)["repeat"] == 1
+    assert [entry.user_attrs.get("repeat") for entry in entries(study)] == [None] * 4 + [1]
+    assert not Run(study, plan).of(TrialStarted)
+    study.plan.unlink()  # nobody knows what was planned, and all that has a folder counts
+    assert not Run(study, plan).of(TrialStarted)
+    assert preview(study, plain).refusal is None
