@@ -22,6 +22,7 @@ from ablate.analysis.lattice import Lattice
 from ablate.analysis.pairing import Floats, contrast, ranked_direction, settling
 from ablate.analysis.prose import joined, number
 from ablate.analysis.verdict import Evidence, Objective
+from ablate.records.tasks import task_factor
 
 FEW = 3
 """So many trials are named for a seed that is left out; of the rest, their number is given."""
@@ -77,6 +78,7 @@ class Blocks:
         self._names = {arm["id"]: arm["name"] for arm in plan["arms"]}
         self._entropy = unigram_entropy(plan, trials)
         self._plan = plan
+        self._within = task_factor(plan) is not None  # no effect is asked for that is one of a task
         self._lattice = Lattice(plan)
 
     @property
@@ -114,7 +116,7 @@ class Blocks:
         remaining = [cell for cell, keep in zip(whole, kept, strict=True) if keep]
         left_out += [self._missing(remaining, int(i)) for i in np.flatnonzero(~seeds) if remaining]
         arms = [arm for cell in whole for arm in (*cell.plus, *cell.minus) if arm is not None]
-        reason = incomparable(self._plan, arms, self.objective.metric)
+        reason = incomparable(self._plan, arms, self.objective.metric, within=self._within)
         differences = values[kept][:, seeds].mean(axis=0) if seeds.any() and not reason else np.empty(0)
         c = contrast(differences, family)
         # Ranks see every cell and seed, also those that the mean leaves out.
@@ -160,7 +162,7 @@ class Blocks:
         if kept[0] and kept[1]:
             cells = [Cell("", tuple(both), ())]
             left_out += [self._missing(cells, int(i)) for i in np.flatnonzero(~seeds)]
-        reason = incomparable(self._plan, [*plus, *minus], self.objective.metric)
+        reason = incomparable(self._plan, [*plus, *minus], self.objective.metric, within=self._within)
         differences = values[seeds] if not reason else np.empty(0)
         c = contrast(differences, family)
         uneven = self._lattice.unbalanced(kept[0], kept[1], factor)

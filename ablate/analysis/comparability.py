@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ablate.analysis.prose import joined
+from ablate.records.tasks import level_of, task_baselines, task_factor
 
 UNMATCHED = 1.0
 """An arm whose parameters or FLOPs differ from the baseline's by more percent than this is not matched."""
@@ -15,12 +16,19 @@ _PLACE = "path"
 """The task's option that says where the data lie, which changes nothing in them: their hash is of what they are."""
 
 
-def incomparable(plan: Mapping[str, Any], arms: Iterable[str], metric: str) -> str:
-    """Why values of a metric of these arms (identities) cannot be set against each other; "" where they can."""
+def incomparable(plan: Mapping[str, Any], arms: Iterable[str], metric: str, *, within: bool = False) -> str:
+    """Why values of a metric of these arms (identities) cannot be set against each other; "" where they can.
+
+    Args:
+        plan: the plan of them.
+        arms: the arms.
+        metric: the metric.
+        within: whether the difference is taken within each task, and only then averaged.
+    """
     known = {arm["id"]: arm for arm in plan["arms"]}
     chosen = [known[id] for id in arms]
     kinds = list(dict.fromkeys(_task(arm) for arm in chosen))
-    if len(kinds) > 1:
+    if len(kinds) > 1 and not within:
         return f"the tasks differ, {' and '.join(f'`{kind}`' for kind in kinds)}"
     units = list(dict.fromkeys(_unit(plan, arm, metric) for arm in chosen))
     if len(units) > 1:
@@ -46,14 +54,17 @@ def across(ours: tuple[Mapping[str, Any], Mapping[str, Any]], theirs: tuple[Any,
 
 
 def comparability(plan: Mapping[str, Any]) -> Iterator[str]:
-    """A sentence for each way in which arms differ from the baseline beside their levels."""
+    """A sentence for each way in which arms differ from the baseline beside their levels, and for tasks as blocks."""
     base = next(arm for arm in plan["arms"] if arm["id"] == plan["baseline"])
+    blocks = task_factor(plan)
     data: dict[str, list[str]] = {}
     trained: dict[str, list[str]] = {}
     matched: dict[str, dict[str, list[str]]] = {}
     metric = plan["objective"]["metric"]
     for arm in plan["arms"]:
-        if (task := _task(arm)) != _task(base):
+        if blocks and level_of(arm, blocks) != level_of(base, blocks):
+            pass  # it is compared with an arm on its own task
+        elif (task := _task(arm)) != _task(base):
             data.setdefault(f"on the task `{task}`, not on the baseline's `{_task(base)}`", []).append(arm["name"])
         elif (unit := _unit(plan, arm, metric)) != (theirs := _unit(plan, base, metric)):
             text = f"by {metric} in {unit or 'no unit'}, and the baseline in {theirs or 'no unit'}"
@@ -65,6 +76,8 @@ def comparability(plan: Mapping[str, Any]) -> Iterator[str]:
             trained.setdefault(text, []).append(arm["name"])
         for path, value in (arm.get("matched") or {}).items():
             matched.setdefault(path, {}).setdefault(_written(value), []).append(arm["name"])
+    if blocks:
+        yield from _blocks(plan, blocks)
     for text, names in data.items():
         yield f"{joined(names)} {'is' if len(names) == 1 else 'are'} judged {text}."
     for text, names in trained.items():
@@ -72,6 +85,37 @@ def comparability(plan: Mapping[str, Any]) -> Iterator[str]:
     for path, values in matched.items():
         parts = [f"{value} for {joined(names)}" for value, names in values.items()]
         yield f"Matching chose `{path}`: {', '.join(parts)}."
+
+
+def unit_of(plan: Mapping[str, Any], arm: str) -> str:
+    """The unit of the objective on an arm's task."""
+    found = next(each for each in plan["arms"] if each["id"] == arm)
+    return _unit(plan, found, plan["objective"]["metric"])
+
+
+def _blocks(plan: Mapping[str, Any], factor: str) -> Iterator[str]:
+    metric = plan["objective"]["metric"]
+    tasks = {level_of(arm, factor): _unit(plan, arm, metric) for arm in plan["arms"]}
+    units = list(dict.fromkeys(tasks.values()))
+    lead = f"The {len(tasks)} levels of {factor} are tasks, and blocks as seeds are: every effect is within a task"
+    if plan["design"] not in ("full", "fractional"):
+        alone = [
+            arm["name"]
+            for arm in plan["arms"]
+            if level_of(arm, factor) not in {level_of(each, factor) for each in _baselines(plan)}
+        ]
+        less = f"; {joined(alone)} {'has' if len(alone) == 1 else 'have'} no such arm" if alone else ""
+        yield f"{lead}, against the arm with the baseline's other levels{less}."
+    elif len(units) > 1:
+        yield f"{lead}; {metric} is in {' and in '.join(unit or 'no unit' for unit in units)}, so none is averaged."
+    else:
+        unit = f" ({units[0]})" if units[0] else ""
+        yield f"{lead}; a main effect is the mean of {metric}{unit} over the tasks, each with the same weight."
+
+
+def _baselines(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    known = {plan["baseline"], *task_baselines(plan).values()}
+    return [arm for arm in plan["arms"] if arm["id"] in known]
 
 
 def not_matched(parameters: float, flops: float) -> str:

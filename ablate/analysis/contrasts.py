@@ -11,6 +11,7 @@ from typing import Any
 from ablate.analysis.blocks import FEW, Cell
 from ablate.analysis.lattice import Lattice, combinations, levels_in_order
 from ablate.records.frames import spelled
+from ablate.records.tasks import task_factor
 
 DESIGNS = ("full", "fractional")
 """The designs whose verdicts are on factors, not on arms."""
@@ -94,13 +95,15 @@ class _Cells:
 class Contrasts:
     """The effects that a plan asks for; none unless its design is factorial, and main effects alone in a fraction.
 
-    An effect that no arms could have, since a factor is no part of them, is not asked for.
+    An effect that no arms could have, since a factor is no part of them, is not asked for; nor is one of a task, which
+    is a block.
     """
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         """Lay out the factors and arms of a plan."""
         factors = plan["factors"] if plan["design"] in DESIGNS else []
         self._axes = [Axis(factor["name"], tuple(levels_in_order(factor))) for factor in factors]
+        self._tasks = task_factor(plan)
         self._lattice = Lattice(plan)
         self.fraction: bool = plan["design"] == "fractional"
         self._plan = plan
@@ -119,7 +122,7 @@ class Contrasts:
     @cached_property
     def main(self) -> list[Asked]:
         """Each level of each factor against its reference."""
-        every = [(axis, level) for axis in self._axes for level in axis.changes]
+        every = [(axis, level) for axis in self._axes if axis.name != self._tasks for level in axis.changes]
         if self.fraction:
             return [Asked(axis, level) for axis, level in every]
         return [self._possible(Asked(axis, level), {axis: level}, {}) for axis, level in every]
@@ -140,6 +143,7 @@ class Contrasts:
         asked = [
             self._possible(Asked(a, x, b, y), {a: x}, {b: y})
             for a, b in itertools.permutations([] if self.fraction else self._axes, 2)
+            if a.name != self._tasks
             for x, y in itertools.product(a.changes, b.levels)
         ]
         return [each for each in asked if each.cells]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.comparability import incomparable, tokens_delta, training_flops
+from ablate.analysis.comparability import incomparable, tokens_delta, training_flops, unit_of
 from ablate.analysis.pairing import (
     Floats,
     contrast,
@@ -22,6 +22,7 @@ from ablate.analysis.pairing import (
     wilson,
 )
 from ablate.analysis.verdict import Evidence, Objective, word
+from ablate.records.tasks import task_baselines
 
 COLUMNS = (
     "arm", "name", "pairs", "planned", "mean", "sd", "baseline_mean", "effect", "low", "high", "low95", "high95", "p",
@@ -96,17 +97,20 @@ def evidence(
 ) -> dict[str, Evidence]:
     """What each arm's verdict depends on, by the arm's identity, in the plan's order; without the baseline.
 
-    The family of the simultaneous intervals is all arms that are planned, whether or not they have run.
+    The family of the simultaneous intervals is all arms that are planned, whether or not they have run, but for those
+    that are their tasks' own baselines. An arm on another task than the baseline's is compared with that one.
     """
     objective = Objective.of(plan)
     grid = Grid.of(plan, trials, metric or objective.metric, stuck)
-    baseline, family = plan["baseline"], max(1, len(plan["arms"]) - 1)
+    references, names = task_baselines(plan), {arm["id"]: arm["name"] for arm in plan["arms"]}
+    family = family_of(plan)
     entropy = unigram_entropy(plan, trials)
     found = {}
     for arm in plan["arms"]:
         id = arm["id"]
-        if id == baseline:
+        if id == plan["baseline"]:
             continue
+        baseline = references.get(id, plan["baseline"])
         differences = grid.values[id] - grid.values[baseline]
         finite = differences[np.isfinite(differences)]
         alone = sum(
@@ -116,15 +120,21 @@ def evidence(
         reason = incomparable(plan, [baseline, id], metric or objective.metric)
         c = contrast([] if reason else finite, family)
         found[id] = Evidence(
-            name=arm["name"], against="baseline", contrast=c, planned=grid.planned(id),
+            name=arm["name"], against=names[baseline], contrast=c, planned=grid.planned(id),
             diverged=grid.number(id, "diverged"), ended=grid.number(id, "complete", "diverged"),
             baseline_diverged=grid.number(baseline, "diverged"),
             baseline_ended=grid.number(baseline, "complete", "diverged"),
             ranks=ranked_direction([objective.worse(value) for value in finite], alone), stuck=sum(grid.stuck[id]),
             settle=settling(c, objective.smallest_effect, family), unigram_entropy=entropy,
+            unit=unit_of(plan, id) if id in references else None,
             no_data=grid.lost(id) or grid.lost(baseline, " of baseline"), incomparable=reason,
         )  # fmt: skip
     return found
+
+
+def family_of(plan: Mapping[str, Any]) -> int:
+    """For how many arms the simultaneous intervals hold together."""
+    return max(1, len(plan["arms"]) - 1 - len(set(task_baselines(plan).values())))
 
 
 def unigram_entropy(plan: Mapping[str, Any], trials: pd.DataFrame) -> float:
@@ -140,6 +150,9 @@ def effects(
     plan: Mapping[str, Any], trials: pd.DataFrame, stuck: Collection[str] = (), metric: str | None = None
 ) -> pd.DataFrame:
     """One row for each planned arm but the baseline, in the plan's order: its effect on a metric, paired by seed.
+
+    An arm on another task is compared with the arm that has the baseline's other levels on that task; such a task's
+    own baseline has no effect.
 
     Args:
         plan: the study's plan.
@@ -173,10 +186,11 @@ def effects(
     grid = Grid.of(plan, trials, metric or objective.metric)
     speeds = Grid.of(plan, trials, "tokens_per_second").values
     arms = {arm["id"]: arm for arm in plan["arms"]}
-    base = arms[plan["baseline"]]
-    adjusted = holm([e.contrast.p for e in found.values()], max(1, len(found)))
+    references = task_baselines(plan)
+    adjusted = holm([e.contrast.p for e in found.values()], family_of(plan))
     rows = []
     for (id, e), p_holm in zip(found.items(), adjusted, strict=True):
+        base = arms[references.get(id, plan["baseline"])]
         ours, theirs = grid.values[id], grid.values[base["id"]]
         # Of an arm that cannot be compared its own values are shown, and no difference.
         both = np.isfinite(ours) if e.incomparable else np.isfinite(ours - theirs)

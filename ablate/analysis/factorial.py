@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
 from ablate.analysis.blocks import Blocks, CellEffect
+from ablate.analysis.comparability import unit_of
 from ablate.analysis.contrasts import Asked, Contrasts
 from ablate.analysis.pairing import Floats, holm
 from ablate.analysis.verdict import Evidence, Verdict, excludes_zero, judge, word
+from ablate.records.tasks import task_factor
 
 _ESTIMATE = (
     "seeds", "planned", "cells", "cells_planned", "effect", "low", "high", "low95", "high95", "p", "p_holm",
@@ -61,6 +63,8 @@ class Factorial:
         """Lay out a study; ``stuck`` names the trials that ended at the unigram entropy."""
         self._blocks = Blocks(plan, trials, stuck)
         self._contrasts = Contrasts(plan)
+        self._tasks = task_factor(plan)
+        self._plan = plan
 
     @property
     def families(self) -> dict[str, int]:
@@ -129,8 +133,9 @@ class Factorial:
     def evidence(self) -> list[tuple[str, Evidence]]:
         """What each verdict depends on, with its kind, ``main effect`` or ``simple effect``."""
         main = [("main effect", found.effect.evidence) for found in self._main]
-        simple = [found.effect.evidence for found in self._simple if found.effect.evidence.name in self._dependent]
-        return main + [("simple effect", evidence) for evidence in simple]
+        simple = [found for found in self._simple if found.effect.evidence.name in self._dependent]
+        at = [replace(found.effect.evidence, unit=self._unit_at(found.asked)) for found in simple]
+        return main + [("simple effect", evidence) for evidence in at]
 
     def left_out(self) -> dict[str, tuple[str, ...]]:
         """For each main effect that lacks a cell or a seed, by its name: what it lacks."""
@@ -187,8 +192,19 @@ class Factorial:
             a, x, b, y = asked.axis, asked.level, asked.other, asked.other_level
             assert b is not None
             names |= {f"{a.at(x)} at {b.at(level)}" for level in (b.reference, y)}
-            names |= {f"{b.at(y)} at {a.at(level)}" for level in (a.reference, x)}
+            if b.name != self._tasks:
+                names |= {f"{b.at(y)} at {a.at(level)}" for level in (a.reference, x)}
+        apart = {found.asked.name for found in self._main if self._tasks and found.effect.evidence.incomparable}
+        for asked in (found.asked for found in self._simple):
+            assert asked.other is not None
+            if asked.other.name == self._tasks and asked.axis.at(asked.level) in apart:
+                names.add(asked.name)
         return names
+
+    def _unit_at(self, asked: Asked) -> str | None:
+        """The objective's unit where an effect is taken; None where no arm is there."""
+        arm = next((arm for cell in asked.cells for arm in cell.plus if arm is not None), None)
+        return None if arm is None else unit_of(self._plan, arm)
 
     def _large(self, found: _Found) -> bool:
         c = found.effect.evidence.contrast

@@ -9,12 +9,13 @@ import numpy as np
 
 from ablate.analysis.comparability import not_matched, sizes_matched, training_flops
 from ablate.analysis.contrasts import DESIGNS
-from ablate.analysis.effects import delta
+from ablate.analysis.effects import delta, family_of
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.lattice import Lattice, cells_of, levels_in_order
 from ablate.analysis.prose import joined, number
 from ablate.analysis.verdict import Objective
 from ablate.records.frames import spelled
+from ablate.records.tasks import task_factor
 
 WAYS = {3: "two-way", 4: "three-way", 5: "four-way"}
 """What a main effect is aliased with, by the resolution of a fraction."""
@@ -25,7 +26,7 @@ MOST_ALIASES = 6
 def families(plan: Mapping[str, Any], factorial: Factorial) -> str:
     """What the verdicts are on, and for how many of them the intervals hold together."""
     if plan["design"] not in DESIGNS:
-        each = number(len(plan["arms"]) - 1, "arm")
+        each = number(family_of(plan) if len(plan["arms"]) > 1 else 0, "arm")
         return f"The intervals that carry the verdicts hold together at 95% for the {each} planned (Bonferroni)."
     if plan["design"] == "fractional":
         size = number(factorial.families["main effects"], "main effect")
@@ -113,9 +114,12 @@ def together(plan: Mapping[str, Any]) -> Iterator[str]:
 
 def unmatched_levels(plan: Mapping[str, Any]) -> Iterator[str]:
     """Levels of a factorial design, each by the mean of its arms against the mean of its reference's."""
+    tasks = task_factor(plan)
     for factor in plan["factors"]:
         name, ordered = factor["name"], [spelled(level) for level in levels_in_order(factor)]
         reference = ordered[0]
+        if name == tasks:
+            continue
         sizes: dict[str, list[tuple[float, float]]] = {}
         for arm in plan["arms"]:
             for cell in cells_of(arm):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from ablate.analysis import tasks
 from ablate.analysis.ablation import ablation
 from ablate.analysis.anova import anova
 from ablate.analysis.caveats import caveats
@@ -27,6 +28,7 @@ from ablate.analysis.tuned import flip_caveats, tuning_caveats
 from ablate.analysis.verdict import Evidence, Objective, Verdict, judge, worst_first
 from ablate.errors import InputError
 from ablate.records import frames
+from ablate.records.tasks import task_baselines
 from ablate.records.tuning import at_baseline, tuning
 
 
@@ -174,6 +176,22 @@ class Results:
         """Analysis of variance with the seed as block (a factorial design); columns as :func:`.anova.anova`."""
         return anova(self.plan, self._trials)
 
+    def task_effects(self) -> pd.DataFrame:
+        """Each effect at each task, where a factor is one over tasks; see :func:`ablate.analysis.tasks.by_task`."""
+        return tasks.by_task(self.plan, self._effects, self._factorial.simple_effects())
+
+    def scores(self) -> pd.DataFrame:
+        """Each trial's score between its task's floor and ceiling; see :func:`ablate.analysis.tasks.scores`."""
+        return tasks.scores(self.plan, self._trials)
+
+    def tasks(self) -> pd.DataFrame:
+        """Each architecture's interquartile mean over ten tasks or more; see :func:`ablate.analysis.tasks.summary`."""
+        return tasks.summary(self.plan, self.scores())
+
+    def profiles(self) -> pd.DataFrame:
+        """Each architecture's performance profile over ten tasks; see :func:`ablate.analysis.tasks.profiles`."""
+        return tasks.profiles(self.plan, self.scores())
+
     def verdicts(self) -> list[Verdict]:
         """The verdicts, worst first: on arms, or on main and judged simple effects where the design is factorial."""
         found = [judge(e, self.objective, kind=kind, arm=arm) for kind, arm, e in self.evidence()]
@@ -183,7 +201,9 @@ class Results:
         """What each verdict depends on: its kind, its arm's identity ("" in a factorial design), and the evidence."""
         if self.plan["design"] in DESIGNS:
             return [(kind, "", found) for kind, found in self._factorial.evidence()]
-        return [("arm", id, found) for id, found in evidence(self.plan, self._trials, self._stuck).items()]
+        own = set(task_baselines(self.plan).values())
+        found = evidence(self.plan, self._trials, self._stuck)
+        return [("arm", id, each) for id, each in found.items() if id not in own]
 
     def stuck(self) -> frozenset[str]:
         """The trials that ended stuck at the unigram entropy of the training data."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ablate.analysis.course import STUCK
@@ -77,6 +77,8 @@ class Evidence:
     """A last clause, as "it depends on residual"."""
     no_data: str = ""
     """Why there is no value at all, as "3 of 3 seeds failed"; "" where there is one, or may still be."""
+    unit: str | None = None
+    """The objective's unit here, where it is one of another task; None for the objective's own."""
     incomparable: str = ""
     """Why the two cannot be compared whatever their values are, as "its task is copy, not text"; "" where they can."""
 
@@ -236,6 +238,7 @@ def measured(
 
 def judge(evidence: Evidence, objective: Objective, *, kind: str = "arm", arm: str = "") -> Verdict:
     """The verdict on one effect, in a word and in a sentence."""
+    objective = objective if evidence.unit is None else replace(objective, unit=evidence.unit)
     c, found = evidence.contrast, word(evidence, objective)
     return Verdict(
         kind=kind, arm=arm, name=evidence.name, word=found, sentence=sentence(evidence, found, objective),

@@ -182,6 +182,11 @@ class _Resolving:
             "diverged": canonical(self._settings.diverged),
         }
 
+    def _units(self, task: Task) -> dict[str, Any]:
+        """The units of an arm's metrics, where they are not the baseline's."""
+        units = dict(task.units)
+        return {} if units == dict(self._settings.task.units) else {"units": units}
+
     def _entry(self, arm: Arm, candidate: Candidate, counted: Ledger) -> dict[str, Any]:
         """The arm in ``plan.json``."""
         data = candidate.data
@@ -194,6 +199,7 @@ class _Resolving:
             "levels": arm.levels,
             "also": [{factor: level.label for factor, level in part.items()} for part in arm.also],
             "config": candidate.setup.model_dump(mode="json"),
+            **self._units(candidate.setup.task),
             "steps": candidate.steps,
             "matched": dict(candidate.matched),
             "parameters": {

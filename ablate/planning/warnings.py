@@ -9,6 +9,7 @@ from ablate.errors import Diagnostic
 from ablate.experiment import Experiment
 from ablate.experiment.identity import digest
 from ablate.records.layout import StudyFolder, read_json
+from ablate.records.tasks import task_factor
 from ablate.slots import MANY_UNKNOWN
 
 SHOWN = 4
@@ -84,6 +85,8 @@ def _end(study: StudyFolder, trial: str) -> object:
 
 def _other_data(experiment: Experiment, plan: Mapping[str, Any]) -> Iterator[Diagnostic]:
     base = plan["arms"][0]
+    if task_factor(plan) is not None:
+        return  # each arm is compared with one on its own task
     others = [arm["name"] for arm in plan["arms"] if arm["data"]["hash"] != base["data"]["hash"]
               or arm["config"]["task"] != base["config"]["task"]]  # fmt: skip
     if others:

@@ -13,6 +13,7 @@ from ablate.analysis.comparability import incomparable
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.lattice import Lattice, spelled_level
 from ablate.analysis.results import Results
+from ablate.records.tasks import task_baselines
 from ablate.reporting import series
 from ablate.reporting.numbers import decimals, plain
 from ablate.reporting.palette import Look, look
@@ -170,8 +171,8 @@ class Study:
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """Each arm's value minus the baseline's of the same seed; NaN for arms that cannot be compared with it."""
-        found = self.values.sub(self.values[self.baseline.id], axis=0)
+        """Each arm's value minus its baseline's of the same seed; NaN for arms that cannot be compared with it."""
+        found = self.values - self.values[[self.reference(arm).id for arm in self.arms]].to_numpy()
         return found.mask(pd.DataFrame(False, found.index, found.columns) | [self.apart(arm) for arm in self.arms])
 
     @cached_property
@@ -181,8 +182,16 @@ class Study:
         return {str(arm): float(total) for arm, total in known.groupby("arm")["seconds"].sum().items()}
 
     def apart(self, arm: Arm) -> bool:
-        """Whether an arm has another task than the baseline, or its objective another unit."""
-        return bool(incomparable(self.plan, [self.baseline.id, arm.id], self.metric))
+        """Whether an arm has another task than what it is compared with, or its objective another unit."""
+        return bool(incomparable(self.plan, [self.reference(arm).id, arm.id], self.metric))
+
+    def reference(self, arm: Arm) -> Arm:
+        """What an arm is compared with: the baseline, or the arm that stands for it on the arm's own task."""
+        return self.by_id[self._references.get(arm.id, self.baseline.id)]
+
+    @cached_property
+    def _references(self) -> Mapping[str, str]:
+        return task_baselines(self.plan)
 
     def diverged(self, arm: Arm) -> int:
         """How many of an arm's seeds diverged."""

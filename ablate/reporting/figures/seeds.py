@@ -40,10 +40,10 @@ def seed_lines(study: Study, arms: Sequence[Arm]) -> Figure:
     All panels share one scale but those of effects so large that they would flatten the rest; these say so.
     """
     values = study.values
-    base = values[study.baseline.id]
-    reach = {arm.id: float((values[arm.id] - base).abs().max()) for arm in arms}
+    pairs = {arm.id: [study.reference(arm).id, arm.id] for arm in arms}
+    reach = {arm.id: float(study.differences[arm.id].abs().max()) for arm in arms}
     edge = far_away(list(reach.values()), 2 * study.smallest)
-    near = values[[study.baseline.id, *(arm.id for arm in arms if not reach[arm.id] > edge)]]
+    near = values[list(dict.fromkeys(id for arm in arms if not reach[arm.id] > edge for id in pairs[arm.id]))]
     shared = _limits(near.to_numpy(dtype=float))
     columns = min(5, len(arms))
     width = 1120 / 5 - 70
@@ -51,9 +51,9 @@ def seed_lines(study: Study, arms: Sequence[Arm]) -> Figure:
     figure, all_axes = panels(len(arms), columns, (width, 190), Margins(52, 18, 60 if long else 44, 26))
     for axes, arm, title in zip(all_axes, arms, titles, strict=True):
         far = reach[arm.id] > edge
-        low, high = _limits(values[[study.baseline.id, arm.id]].to_numpy(dtype=float)) if far else shared
+        low, high = _limits(values[pairs[arm.id]].to_numpy(dtype=float)) if far else shared
         axes.set(xlim=(-0.22, 1.22), ylim=(low, high))
-        both = values[[study.baseline.id, arm.id]].dropna()
+        both = values[pairs[arm.id]].dropna()
         for start, end in both.to_numpy(dtype=float):
             axes.plot([0, 1], [start, end], color=arm.look.colour, lw=1.2, alpha=0.55)
         axes.plot(np.zeros(len(both)), both.iloc[:, 0], "o", color=BASELINE, ms=6, mec=GROUND, mew=0.7)
