@@ -378,10 +378,11 @@ def _arm(name: str, levels: dict[str, Any]) -> dict[str, Any]:
             model[factor] = {"kind": level}
         elif factor == "scale":
             model["mixer"]["scale"] = {"kind": "inverse_sqrt" if level == "on" else "none"}
-        elif factor not in ("ratio", "stream", "lr"):
+        elif factor not in ("ratio", "stream", "lr", "task"):
             model[factor] = level
     block = DEPTH * int(4 * WIDTH**2 + 2 * ratio * WIDTH**2)
-    task = {"kind": "text", "source": "python-docs", "tokenizer": "char", "context": 64}
+    task: dict[str, Any] = {"kind": "text", "source": "python-docs", "tokenizer": "char", "context": 64}
+    task = {"kind": levels["task"]} if "task" in levels else task
     adamw = {"kind": "adamw", "lr": levels.get("lr", 1e-2), "betas": [0.9, 0.98], "weight_decay": 0.01}
     training = {
         "optimizer": adamw, "batch": 16,

@@ -77,7 +77,7 @@ def comparability(plan: Mapping[str, Any]) -> Iterator[str]:
         for path, value in (arm.get("matched") or {}).items():
             matched.setdefault(path, {}).setdefault(_written(value), []).append(arm["name"])
     if blocks:
-        yield from _blocks(plan, blocks)
+        yield from blocked(plan, blocks)
     for text, names in data.items():
         yield f"{joined(names)} {'is' if len(names) == 1 else 'are'} judged {text}."
     for text, names in trained.items():
@@ -93,7 +93,8 @@ def unit_of(plan: Mapping[str, Any], arm: str) -> str:
     return _unit(plan, found, plan["objective"]["metric"])
 
 
-def _blocks(plan: Mapping[str, Any], factor: str) -> Iterator[str]:
+def blocked(plan: Mapping[str, Any], factor: str) -> Iterator[str]:
+    """What it means for effects that a factor's levels are tasks, as a sentence."""
     metric = plan["objective"]["metric"]
     tasks = {level_of(arm, factor): _unit(plan, arm, metric) for arm in plan["arms"]}
     units = list(dict.fromkeys(tasks.values()))

@@ -12,8 +12,8 @@ from ablate.records.spelling import spelled
 def task_factor(plan: Mapping[str, Any]) -> str | None:
     """The one factor whose levels are tasks, so that it is a block as seeds are; None where there is none.
 
-    Its levels are of more than one kind of task, and each of them is one task in all arms that have it. Where two
-    factors are so, no arms are alike but for one of them, and neither is a block.
+    Its levels are of more than one kind of task, each of them is one task in all arms that have it, and another than
+    the baseline's has two arms, which can be compared. Where two factors are so, neither is a block.
     """
     kinds = {_kind(arm) for arm in plan["arms"]}
     found = [factor["name"] for factor in plan["factors"] if len(kinds) > 1 and _names_tasks(plan, factor["name"])]
@@ -49,7 +49,13 @@ def _names_tasks(plan: Mapping[str, Any], factor: str) -> bool:
             return False
         tasks.setdefault(level_of(arm, factor), set()).add(text(arm["config"]["task"]))
     kinds = {_kind(arm): level_of(arm, factor) for arm in plan["arms"]}
-    return len(set(kinds.values())) > 1 and all(len(each) == 1 for each in tasks.values())
+    base = next(level_of(arm, factor) for arm in plan["arms"] if arm["id"] == plan["baseline"])
+    others = [level for level in (level_of(arm, factor) for arm in plan["arms"]) if level != base]
+    return (
+        len(set(kinds.values())) > 1
+        and all(len(each) == 1 for each in tasks.values())
+        and len(others) > len(set(others))
+    )
 
 
 def _rest(arm: Mapping[str, Any], factor: str) -> dict[str, str]:

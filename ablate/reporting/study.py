@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.analysis.comparability import incomparable
+from ablate.analysis.comparability import incomparable, unit_of
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.lattice import Lattice, spelled_level
 from ablate.analysis.results import Results
-from ablate.records.tasks import task_baselines
+from ablate.records.tasks import task_baselines, task_factor
 from ablate.reporting import series
 from ablate.reporting.numbers import decimals, plain
 from ablate.reporting.palette import Look, look
@@ -73,6 +73,16 @@ class Study:
     def fraction(self) -> bool:
         """Whether they are a fraction of all combinations, so that there are main effects alone."""
         return bool(self.plan["design"] == "fractional")
+
+    @cached_property
+    def tasks(self) -> str | None:
+        """The factor whose levels are tasks; None where there is none."""
+        return task_factor(self.plan)
+
+    @property
+    def apart_in_units(self) -> bool:
+        """Whether the objective's unit is not the same on all tasks, so that it is averaged over none of them."""
+        return self.tasks is not None and len({unit_of(self.plan, arm.id) for arm in self.arms}) > 1
 
     @property
     def steps(self) -> int:

@@ -26,7 +26,7 @@ CAPTION = (
 @drawn
 def main_effects(study: Study) -> Figure:
     """A panel a factor: the mean of each level over all cells, on one scale, with a faint line a seed."""
-    factors = [entry["name"] for entry in study.plan["factors"]]
+    factors = [entry["name"] for entry in study.plan["factors"] if entry["name"] != study.tasks]
     means = {factor: level_means(study, [factor]) for factor in factors}
     limits = _limits(list(means.values()))
     across = min(5, len(factors))

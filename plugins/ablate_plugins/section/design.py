@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from ablate.analysis import ablation, anova
+from ablate.analysis import ablation, anova, tasks
+from ablate.analysis.comparability import blocked
 from ablate.analysis.trends import sentence
 from ablate.reporting import answers, cells, sweeps, wholes
+from ablate.reporting import tasks as task_tables
 from ablate.reporting.effects import rows_of
 from ablate.reporting.figures import factorial, learning_rate, trends
+from ablate.reporting.figures import tasks as task_figures
 from ablate.reporting.figures.waterfall import waterfall
 from ablate.reporting.study import Study
 from ablate.slots import Page, Section
+
+APART = "The tasks have the objective in different units, so nothing is averaged over them."
 
 
 class Factors(Section):
@@ -32,7 +37,8 @@ class Factors(Section):
         return page.template(
             "factors.html",
             metric=study.metric_and_unit,
-            grid=cells.grid(study),
+            grid=None if study.apart_in_units else cells.grid(study),
+            apart=study.apart_in_units,
             simple=answers.sentences(study, "simple effect"),
             shares=page.table(wholes.shares_table(study, shares), "shapley", "Shapley shares") if len(shares) else "",
             shares_note=wholes.shares_note(study, shares),
@@ -46,19 +52,72 @@ class Factors(Section):
             else "",
             anova=page.table(wholes.anova_table(study), "anova", "Analysis of variance") if how else "",
             anova_how=how,
-            main=page.figure(
+            main=page.template("nothing.html", text=APART)
+            if study.apart_in_units
+            else page.figure(
                 factorial.main_effects(study),
                 name="main-effects",
                 alt=f"Mean {study.metric} of each level of each factor",
                 caption="Mean of each level over the cells of all other factors, with a faint line for each seed.",
             ),
-            interactions=page.figure(
+            interactions=page.template("nothing.html", text=APART)
+            if study.apart_in_units
+            else page.figure(
                 factorial.interactions(study, pairs),
                 name="interactions",
                 alt=f"Mean {study.metric} by the levels of each pair of factors",
                 caption=factorial.CAPTION,
             )
             if len(pairs)
+            else "",
+        )
+
+
+class Tasks(Section):
+    """Every effect at each task, and what the architectures come to over ten tasks or more."""
+
+    kind: Literal["tasks"] = "tasks"
+    order: ClassVar[float] = 3.5
+    title: ClassVar[str] = "Tasks"
+
+    def render(self, page: Page) -> str:
+        """Nothing where all arms are on one task, or no one factor says which they are on."""
+        study: Study = page.study
+        found = tasks.Tasks.of(study.plan)
+        effects = study.results.task_effects()
+        if found is None or effects.empty:
+            return ""
+        summary = study.results.tasks()
+        looks = task_figures.looks_of(effects, summary)
+        return page.template(
+            "tasks.html",
+            how=next(blocked(study.plan, found.factor)),
+            figure=page.figure(
+                task_figures.by_task(study, effects, looks),
+                name="by-task",
+                alt=f"Effects on {study.metric} at each of {len(found.names)} tasks; the table below has the numbers",
+                caption=task_figures.caption(effects),
+            ),
+            table=page.table(task_tables.effects_by_task(study), "task-effects", "Effects within each task"),
+            why=found.unsummarised() or ("" if len(summary) else "No architecture has a score on every task yet."),
+            summary=page.figure(
+                task_figures.summary(summary, looks),
+                name="iqm",
+                alt=f"Interquartile mean score of {len(summary)} architectures",
+                caption=f"Interquartile mean over {len(found.names)} tasks and all seeds, with its bootstrap interval.",
+            )
+            if len(summary)
+            else "",
+            summary_table=page.table(task_tables.summary(study), "task-summary", "Scores over all tasks")
+            if len(summary)
+            else "",
+            profiles=page.figure(
+                task_figures.profiles(study.results.profiles(), looks),
+                name="profiles",
+                alt="Performance profiles: the share of runs above each score, a line an architecture",
+                caption="Performance profiles: a line that is higher is better; bands hold at each score alone.",
+            )
+            if len(summary)
             else "",
         )
 
