@@ -59,14 +59,14 @@ class Table:
     pinned: int = 0
     """So many rows stay on top, however the rest is sorted."""
     most: int = MOST_ROWS
-    """So many rows stand in the page as they are."""
+    """So many rows stand in the page as they are, below the pinned ones."""
     file: str = ""
     """The file beside the page that has all rows, where one has."""
 
     @property
     def cut(self) -> bool:
         """Whether there are more rows than stand in the page."""
-        return len(self.records) > max(self.most, self.pinned)
+        return len(self.records) - self.pinned > self.most
 
     def shown(self) -> list[Column]:
         """The columns worth print: those that are always shown, and those in which the rows differ."""

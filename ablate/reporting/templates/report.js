@@ -79,10 +79,12 @@
     let matching = sorted;
     let first = 0;
 
-    const show = () => {
-      const shown = matching.slice(first, first + size).map(rows.element);
-      body.replaceChildren(...shown);
-      heads.forEach((head, index) => all(table, "tbody tr").forEach((row) => { row.cells[index].hidden = head.hidden; }));
+    const show = (there = false) => {
+      const shown = there ? Array.from(body.rows) : matching.slice(first, first + size).map(rows.element);
+      if (!there) body.replaceChildren(...shown);
+      for (const row of all(table, "tbody tr")) {
+        heads.forEach((head, index) => { if (row.cells[index].hidden !== head.hidden) row.cells[index].hidden = head.hidden; });
+      }
       if (!data) return;
       table.setAttribute("aria-rowcount", matching.length + above);
       shown.forEach((row, index) => row.setAttribute("aria-rowindex", first + index + above + 1));
@@ -144,10 +146,9 @@
           show();
           table.closest(".scroll").scrollTop = 0;
         });
-        note.before(button);
         note.parentElement.prepend(button);
       }
-      show();
+      show(true); // the first page stands there already
     }
     // Bring a row into the page, wherever it is.
     return (id) => {
