@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_part_of_the_report_is_a_component() -> None:
     assert [kind_of(component) for component in SHIPPED] == [
         "verdict", "effects", "ablation_path", "factors", "seeds", "learning_rate", "tasks", "trends",
-        "gradient_flow", "stability", "curves", "tuning", "unfinished", "trials", "reproduce",
+        "gradient_flow", "stability", "curves", "fairness", "tuning", "unfinished", "trials", "reproduce",
     ]  # fmt: skip
 
 

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from ablate.reporting import tuning
+from ablate.reporting import fairness, tuning
 from ablate.reporting.figures import forest
 from ablate.reporting.study import Study
 from ablate.slots import Page, Section
+
+
+class Fairness(Section):
+    """What each arm had: parameters, FLOPs, tokens, time, tuning, what was matched and how, best values at an edge."""
+
+    kind: Literal["fairness"] = "fairness"
+    order: ClassVar[float] = 7
+    title: ClassVar[str] = "Fairness"
+
+    def render(self, page: Page) -> str:
+        """Sentences that hold for all arms, and a table by arm; the tuned values follow in their own section."""
+        study: Study = page.study
+        shown = page.table(fairness.table(study), "fairness-arms", "What each arm had, against the baseline")
+        return page.template("fairness.html", sentences=list(fairness.sentences(study)), table=shown)
 
 
 class Tuning(Section):

@@ -392,7 +392,7 @@ def test_anyones_section_stands_where_it_says(tmp_path: Path, sections: list[Sec
     anchors = re.findall(r'<section id="([^"]+)"', page)
     assert anchors == [
         "plain", "verdict", "effects", "seeds", "trends", "gradient-flow", "my-note", "stability", "curves",
-        "unfinished", "trials", "reproduce",
+        "fairness", "unfinished", "trials", "reproduce",
     ]  # fmt: skip
     assert "<p>6 arms &amp; &lt;b&gt;</p>" in page
     assert "&lt;i&gt;text&lt;/i&gt;" in page
