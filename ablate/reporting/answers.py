@@ -19,7 +19,7 @@ from ablate.reporting.study import Study
 
 MOST_ROWS = 60
 """The forest plot draws no more effects than these."""
-MOST_SHOWN = 12
+MOST_SHOWN = 8
 """With more verdicts than these, the rest waits behind a line to open."""
 
 

@@ -88,7 +88,8 @@ def _row(study: Study, arm: Arm) -> Mapping[str, Any]:
 
 def _unequal(study: Study, arm: Arm) -> str:
     """What is not matched, as ``+50% parameters (+52% in feed_forward)``; "" where all is."""
-    effect, plan = study.effects.loc[arm.id], _planned(study, arm)
+    effect: Any = study.effects.loc[arm.id]
+    plan = _planned(study, arm)
     changes = float(effect["parameters_delta"]), float(effect["flops_delta"])
     words = not_matched(*changes)
     part = part_not_matched(study.plan, plan) if abs(changes[0]) > UNMATCHED else ""

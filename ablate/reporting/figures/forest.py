@@ -116,7 +116,7 @@ def _row(axes: Axes, place: int, row: Row, dots: bool) -> None:
     """One effect: its seeds, its interval and its mean; an arrow where they are beyond the axis."""
     low, high = axes.get_xlim()
     colour, thick = row.look.colour, 1.6 if row.indent else 2.2
-    alpha = 0.4 if row.pale else 1.0
+    alpha = 0.6 if row.pale else 1.0
     seeds = [seed for seed in row.seeds if low < seed < high and dots and not row.indent]
     axes.plot(seeds, [place + 0.27] * len(seeds), "o", color=colour, ms=4.4, alpha=0.45, mew=0)
     if row.effect is not None and not low < row.effect < high:

@@ -37,9 +37,9 @@ def insides(study: Study, arms: Sequence[Arm]) -> Figure:
     logit = study.probe("max_logit")
     logit = series.geometric(logit.groupby(["arm", "seed", "step"])["value"].max().reset_index(), ["arm", "step"])
     limit, quiet = _clip(study), _quiet(study)
-    dashed = f"; dashed: clipped above {limit:g}" if limit and not many else ""
+    clipped = f"; {'' if many else 'dashed: '}clipped above {limit:g}" if limit else ""
     plan = [
-        (norms, "Gradient norm before clipping", f"‖g‖{dashed}", "step", True),
+        (norms, "Gradient norm before clipping", f"‖g‖{clipped}", "step", True),
         (rms, "Residual stream, at the end", "RMS by depth", "layer", True),
         (logit, "Largest attention logit", "over layers", "step", True),
         (_share(study, "entropy_normalised"), "Attention entropy", "share of its maximum", "step", False),

@@ -19,9 +19,11 @@ from ablate.reporting.svg import drawn
 def with_pairs(study: Study, arms: Sequence[Arm]) -> tuple[list[Arm], list[Arm]]:
     """The arms that have something to show, a pair with the baseline or a seed that diverged; and the others.
 
-    Among the others are those of another task or unit.
+    Among the others are those of another task or unit, and all where no seed has a pair at all.
     """
-    pairs = study.differences.notna().any()
+    pairs = study.differences.drop(columns=study.baseline.id).notna().any()
+    if not pairs.any():
+        return [], list(arms)
     shown = [arm for arm in arms if pairs[arm.id] or (study.diverged(arm) and not study.apart(arm))]
     return shown, [arm for arm in arms if arm not in shown]
 

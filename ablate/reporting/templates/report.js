@@ -199,4 +199,14 @@
     }
     tools.hidden = false;
   }
+
+  // What is folded away is printed too; where style alone can do it, this changes nothing.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = all(document, "details:not([open])");
+    for (const each of folded) each.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const each of folded) each.open = false;
+  });
 })();
