@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from ablate.analysis.course import courses
 from ablate.analysis.effects import effects, evidence
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.noise import noise_caveats, noise_floor
+from ablate.analysis.notebook import answer
 from ablate.analysis.predictions import predictions
 from ablate.analysis.sensitivity import sensitivity, sweep_caveats, sweeps
 from ablate.analysis.shapley import shapley
@@ -227,15 +227,7 @@ class Results:
         return f"Results({self.plan['name']!r}: {len(self.plan['arms'])} arms, {ended} of {planned} trials ended)"
 
     def _repr_html_(self) -> str:
-        tally = self.counts()
-        chips = ", ".join(f"{number} {end.replace('_', ' ')}" for end, number in tally.items() if number)
-        interim = "" if self.complete else " <strong>interim</strong>"
-        sentences = "".join(f"<li>{escape(verdict.sentence)}</li>" for verdict in self.verdicts())
-        notes = "".join(f"<li>{escape(text)}</li>" for text in self.caveats())
-        return (
-            f"<h3>{escape(self.plan['name'])}{interim}</h3><p>{escape(self.plan['question'] or '')}</p>"
-            f"<p>{escape(chips)}</p><ul>{sentences}</ul><p>Caveats</p><ul>{notes}</ul>"
-        )
+        return answer(self.plan, self.counts(), self.verdicts(), self.caveats())
 
     # --- read once ------------------------------------------------------------------------------------------------
 

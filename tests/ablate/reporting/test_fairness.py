@@ -10,9 +10,9 @@ from ablate.reporting import fairness
 from ablate.reporting.study import Study
 from tests.study_maker import make_study
 
-WIDER = {"ratio": [4, 2]}
-"""A feed-forward network of half the width: 114,560 parameters of 163,712, and 3 × 4 × 64² × 2 of 3 × 12 × 64² × 6
-FLOPs a token fewer, a third."""
+NARROWER = {"ratio": [4, 2]}
+"""A feed-forward network of half the width: 114,560 of 163,712 parameters, and 8 of 12 times the width squared a block,
+so a third of the FLOPs less."""
 
 
 def study(folder: Path, **options: Any) -> Study:
@@ -25,12 +25,15 @@ def rows(of: Study) -> list[dict[str, str]]:
 
 
 def test_each_arm_has_its_sizes_beside_the_baselines(tmp_path: Path) -> None:
-    base, half = rows(study(tmp_path, factors=WIDER))
+    base, half = rows(study(tmp_path, factors=NARROWER))
     assert (base["parameters"], half["parameters"]) == ("163,712", "114,560")
-    assert (base["training FLOPs"], half["training FLOPs"]) == ("18.1 G", "12.1 G")  # 6 × 147,456 × 1,024 × 20
+    assert (base["training FLOPs"], half["training FLOPs"]) == (
+        "18.1 G",
+        "12.1 G",
+    )  # 6 a weight and token
     assert (base["training tokens"], half["training tokens"]) == ("20,480", "20,480")
     assert (base["not equal"], half["not equal"]) == ("", "-30% parameters and -33% training FLOPs")
-    table = fairness.table(study(tmp_path / "again", factors=WIDER))
+    table = fairness.table(study(tmp_path / "again", factors=NARROWER))
     half_again = table.records[1]
     assert (half_again["parameters_delta"], half_again["flops_delta"]) == ("-30.0", "-33.3")
     # What no arm differs in has no column of differences.
@@ -41,13 +44,13 @@ def test_each_arm_has_its_sizes_beside_the_baselines(tmp_path: Path) -> None:
 
 
 def test_nothing_matched_and_nothing_tuned_is_said(tmp_path: Path) -> None:
-    assert list(fairness.sentences(study(tmp_path, factors=WIDER))) == [
+    assert list(fairness.sentences(study(tmp_path, factors=NARROWER))) == [
         "Nothing is matched: each arm has the size that its levels give it.",
         "1 of 1 arm differs from the baseline by more than 1% in parameters or training FLOPs: an effect may be one "
         "of size.",
         "Every arm trains for 20 steps, on 20,480 tokens.",
-        "Nothing is tuned: all arms share the values that the experiment gives, the learning rate among them, and these "
-        "may suit one arm better than another.",
+        "Nothing is tuned: all arms share the values that the experiment gives, the learning rate among them, and "
+        "these may suit one arm better than another.",
     ]
 
 
