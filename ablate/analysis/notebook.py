@@ -43,12 +43,7 @@ def answer(
         f'<p style="margin:0 0 4px;overflow-wrap:anywhere">{escape(plan["question"] or "")}</p>'
         f'<p style="margin:0 0 8px;opacity:.8"><small>{escape(ends)}</small></p>'
         f"{_list(verdicts[:MOST_SHOWN])}{more}"
-        + (
-            f'<p style="margin:8px 0 2px"><strong>Caveats</strong></p><ul style="margin:0">{notes}</ul>'
-            if notes
-            else ""
-        )
-        + "</div>"
+        f'{title}<ul style="margin:0">{notes}</ul></div>'
     )
 
 
