@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +84,26 @@ def test_an_arm_without_a_complete_trial_has_no_time(tmp_path: Path) -> None:
     base, other = rows(study(tmp_path, factors={"placement": ["pre", "post"]}, diverged=lost))
     assert base["time"].endswith(" s")
     assert other["time"] == ""
+
+
+def test_tuning_is_counted_and_a_best_value_at_an_edge_is_said(tmp_path: Path) -> None:
+    folder = make_study(tmp_path / "study", seeds=2, steps=20, factors={"placement": ["pre", "post"]})
+    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    lr = "training.optimizer.lr"
+    runs = [
+        {"id": f"t{place}{number}", "arm": arm["id"], "seed": 100, "number": number, "tuned": {lr: value}}
+        for place, arm in enumerate(plan["arms"]) for number, value in enumerate((0.001, 0.01, 0.1))
+    ]  # fmt: skip
+    plan["tuning"] = {
+        "method": "grid", "params": {lr: {"log": [0.001, 0.1], "linear": None}}, "seeds": [100], "combinations": 3,
+        "halving": None, "runs": runs,
+    }  # fmt: skip
+    for arm, value in zip(plan["arms"], (0.01, 0.1), strict=True):
+        arm["tuned"] = {lr: value}
+    (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    tuned = Study(Results(folder))
+    base, other = rows(tuned)
+    assert (base["tuning"], other["tuning"]) == ("3", "3")
+    assert base["best value at an edge"] == ""
+    assert other["best value at an edge"] == "lr: the highest that was tried"
+    assert list(fairness.sentences(tuned))[-1] == ("Each arm has the same budget for tuning, 3 combinations on 1 seed.")
