@@ -37,7 +37,8 @@ def table(study: Study) -> Table:
         *([Column("trials", "tuning", unit="trials"), Column("edge", "best value at an edge", numeric=False,
            empty="none at an edge")] if tuned else []),
         Column("matched", "chosen by matching", numeric=False, optional=True, empty="as its levels give it"),
-        Column("unequal", "not equal", unit=f"by more than {UNMATCHED:g}%", numeric=False, empty="equal"),
+        Column("unequal", "not equal", unit=f"by more than {UNMATCHED:g}%", numeric=False, optional=True,
+               empty="equal"),
     ]  # fmt: skip
     return Table(columns, records, pinned=1)
 

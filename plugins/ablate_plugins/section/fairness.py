@@ -36,7 +36,7 @@ class Tuning(Section):
         study: Study = page.study
         if not study.plan.get("tuning"):
             return ""
-        table = page.table(tuning.tuning_table(study), "tuning", "The tuned values of each arm")
+        table = page.table(tuning.tuning_table(study), "tuning-arms", "The tuned values of each arm")
         tried = page.table(tuning.tried_table(study), "tried", "The combinations that each arm has tried")
         rows = tuning.forest_rows(study)
         both = rows and page.figure(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from ablate.analysis.results import Results
-from ablate.reporting import fairness
+from ablate.reporting import fairness, write
 from ablate.reporting.study import Study
+from ablate.slots import Section
 from tests.study_maker import make_study
 
 NARROWER = {"ratio": [4, 2]}
@@ -86,7 +88,7 @@ def test_an_arm_without_a_complete_trial_has_no_time(tmp_path: Path) -> None:
     assert other["time"] == ""
 
 
-def test_tuning_is_counted_and_a_best_value_at_an_edge_is_said(tmp_path: Path) -> None:
+def test_tuning_is_counted_and_a_best_value_at_an_edge_is_said(tmp_path: Path, sections: list[Section]) -> None:
     folder = make_study(tmp_path / "study", seeds=2, steps=20, factors={"placement": ["pre", "post"]})
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     lr = "training.optimizer.lr"
@@ -107,3 +109,6 @@ def test_tuning_is_counted_and_a_best_value_at_an_edge_is_said(tmp_path: Path) -
     assert base["best value at an edge"] == ""
     assert other["best value at an edge"] == "lr: the highest that was tried"
     assert list(fairness.sentences(tuned))[-1] == ("Each arm has the same budget for tuning, 3 combinations on 1 seed.")
+    ids = re.findall(r' id="([^"]+)"', write(Results(folder), sections).read_text(encoding="utf-8"))
+    assert {"fairness", "fairness-arms", "tuning", "tuning-arms"} <= set(ids)
+    assert len(ids) == len(set(ids))
