@@ -22,6 +22,7 @@ import numpy as np
 from ablate.records.layout import StudyFolder, TrialFolder
 from ablate.records.sealing import dumps, seal
 from ablate.records.series import CURVES, PROBES, write_series
+from ablate.records.spelling import spelled
 
 UNIGRAM = 3.24
 """Unigram entropy of the made-up training data, in nats."""
@@ -258,10 +259,6 @@ def _stamp(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _spelled(level: object) -> str:
-    return level if isinstance(level, str) else json.dumps(level)
-
-
 def _factor(name: str, levels: list[Any]) -> dict[str, Any]:
     sets = {"sets": [[{"path": RATE, "at": "", "gives": [RATE]}] for _ in levels]} if name == "lr" else {}
     return {"name": name, "levels": levels, "baseline": levels[0]} | sets
@@ -303,7 +300,7 @@ def _cells(
         if design == "fractional":
             # The last factor is the product of all others; the baseline is in the fraction.
             cells = [cell for cell in cells if sum(cell[key] != base[key] for key in axes) % 2 == 0]
-        return [("baseline" if cell is cells[0] else ", ".join(f"{key}={_spelled(level)}" for key, level in
+        return [("baseline" if cell is cells[0] else ", ".join(f"{key}={spelled(level)}" for key, level in
                 cell.items()), cell) for cell in cells]  # fmt: skip
     if design == "list":
         changes = [dict(levels) for levels in listed.values()]
@@ -313,7 +310,7 @@ def _cells(
         changes += [one | other for one, other in itertools.combinations(changes, 2) if one.keys() != other.keys()]
     elif design in ("leave_one_out", "add_one"):
         changes.append({key: levels[1] for key, levels in axes.items()})
-    named = [(", ".join(f"{key}={_spelled(level)}" for key, level in change.items()), change) for change in changes]
+    named = [(", ".join(f"{key}={spelled(level)}" for key, level in change.items()), change) for change in changes]
     return [("baseline", base), *((name, base | change) for name, change in named)]
 
 

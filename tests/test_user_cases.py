@@ -74,7 +74,10 @@ CASES: dict[str, dict[str, list[str]]] = {
         f"{ANALYSIS}/test_factorial.py": ["every_trial_diverged"],
     },
     "8: a loss that is infinite is a divergence": {
-        f"{CLI}/test_user_cases.py": ["7_and_8_a_study_of_trials_that_all_diverge_is_reported"],
+        f"{CLI}/test_user_cases.py": [
+            "7_and_8_a_study_of_trials_that_all_diverge_is_reported",
+            "8_an_infinite_value_at_the_end_is_divergence_down_to_the_tables",
+        ],
         f"{ANALYSIS}/test_results.py": ["an_infinite_loss_is_a_divergence_and_enters_no_mean"],
         f"{RECORDS}/test_frames.py": ["an_infinite_loss_is_a_divergence_whatever_the_record_calls_it"],
         f"{TRAINING}/test_trial.py": [
@@ -84,7 +87,11 @@ CASES: dict[str, dict[str, list[str]]] = {
         f"{SWEEP}/test_driver.py": ["a_diverged_trial_is_a_result"],
     },
     "9: pruning while tuning alone, and in no mean": {
-        f"{CLI}/test_user_cases.py": ["9_pruning_is_refused_outside_tuning", "9_a_pruned_trial_enters_no_mean"],
+        f"{CLI}/test_user_cases.py": [
+            "9_pruning_is_refused_outside_tuning",
+            "9_an_arm_that_starts_slow_is_pruned_against_itself_alone",
+            "9_a_pruned_trial_enters_no_mean",
+        ],
         f"{EXPERIMENT}/test_keys.py": ["pruning_is_told_where_it_is_allowed"],
         f"{SWEEP}/test_tuning.py": ["halving_judges_a_batch_at_each_rung_and_gives_the_worse_up"],
         "ablate/test_api.py": ["each_arm_is_tuned_before_it_is_judged"],
@@ -166,12 +173,19 @@ CASES: dict[str, dict[str, list[str]]] = {
         ],
     },
     "21: a level null stays its own": {
-        f"{CLI}/test_user_cases.py": ["14_and_21_any_text_is_a_level_and_null_is_its_own"],
+        f"{CLI}/test_user_cases.py": [
+            "14_and_21_any_text_is_a_level_and_null_is_its_own",
+            "21_null_stays_apart_in_every_frame_table_and_file",
+        ],
         f"{RECORDS}/test_frames.py": ["a_null_level_survives_a_groupby_and_a_csv"],
         f"{REPORTING}/test_writing.py": ["a_level_null_stays_apart"],
         f"{ANALYSIS}/test_contrasts.py": ["null_is_a_level_and_no_absence"],
     },
     "22: a better mean with an interval that includes 0": {
+        f"{CLI}/test_user_cases.py": [
+            "22_an_interval_that_includes_0_is_undecided_with_the_number_of_seeds",
+            "22_a_better_mean_is_undecided_all_the_same",
+        ],
         f"{ANALYSIS}/test_verdict.py": ["undecided_names_the_seeds_that_would_settle_it"],
         f"{ANALYSIS}/test_effects.py": ["an_undecided_effect_says_how_many_seeds_would_settle_it"],
     },

@@ -281,7 +281,7 @@ def estimate(study: Study, row: Mapping[str, Any]) -> Record:
     """An effect's own columns. A bound is never rounded to zero, since the verdict turns on which side of it it is."""
     known = [row[key] for key in ("low", "high") if not missing(row[key])]
     places = study.places
-    while places < 9 and any(bound != 0 and round(bound, places) == 0 for bound in known):
+    while places < 13 and any(bound != 0 and round(bound, places) == 0 for bound in known):
         places += 1
     return {
         "name": plain(row["name"]),

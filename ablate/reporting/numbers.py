@@ -50,7 +50,7 @@ def decimals(smallest_effect: float) -> int:
     """Decimals that show the smallest effect that matters to two digits: 0.02 takes three."""
     if not smallest_effect or not math.isfinite(smallest_effect):
         return 4
-    return min(8, max(0, 1 - math.floor(math.log10(abs(smallest_effect)) + 1e-9)))
+    return min(12, max(0, 1 - math.floor(math.log10(abs(smallest_effect)) + 1e-9)))
 
 
 def fixed(value: Any, places: int, sign: bool = False) -> str:

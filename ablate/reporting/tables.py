@@ -93,7 +93,7 @@ class Table:
             link = Markup('<a href="#{}{}"><code>{}</code></a>')
             return link.format(column.anchor, self.value(column, record), text)
         if not text:
-            return Markup('<span aria-label="{}">{}</span>').format(column.empty, DASH)
+            return Markup('<span role="img" aria-label="{}">{}</span>').format(column.empty, DASH)
         return escape(text) if column.numeric else Markup('<span class="text">{}</span>').format(text)
 
     def order(self, column: Column, record: Record) -> Markup:

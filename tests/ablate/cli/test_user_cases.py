@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import csv
+import html
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import ablate as api
 from ablate.records.layout import StudyFolder
+from ablate.records.spelling import spelled
 from ablate.sweep.events import Event, TrialStarted
-from tests.ablate.cli.conftest import Command
+from tests.ablate.cli.conftest import ABLATE, Command
 from tests.ablate.experiment.maker import write
 from tests.ablate.planning.test_matching import BY_RATIO, experiment
 from tests.study_maker import HOSTILE, make_study
@@ -189,7 +193,50 @@ def test_7_and_8_a_study_of_trials_that_all_diverge_is_reported(ablate: Command,
     assert results.trials()["end"].tolist() == ["diverged"] * 2
     assert results.trials()["val/loss"].isna().all()
     assert set(results.effects()["verdict"]) == {"diverged"}
-    assert "diverged" in (tmp_path / "runs/small/report.html").read_text()
+    assert "placement=post diverged in 1 of 1 seeds" in (tmp_path / "runs/small/report.html").read_text()
+    trials, effects = (pd.read_csv(tmp_path / f"runs/small/{name}.csv") for name in ("trials", "effects"))
+    assert trials["end"].tolist() == ["diverged"] * 2
+    assert trials["val/loss"].isna().all()
+    assert effects[["mean", "effect", "low", "high"]].isna().all(axis=None)
+
+
+LOUD = """\
+from typing import Literal
+from torch import nn
+from ablate.slots import Norm
+
+
+class _Loud(nn.Module):
+    def forward(self, x):
+        return x if self.training else x * 1e38
+
+
+class Loud(Norm):
+    "Trains as any, and its value at the end is beyond all numbers."
+    kind: Literal["loud"] = "loud"
+
+    def build(self, at):
+        return _Loud()
+"""
+
+
+def test_8_an_infinite_value_at_the_end_is_divergence_down_to_the_tables(ablate: Command, tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text(LOUD)
+    write(tmp_path, (LEVELS, "{path: model.norm, levels: [layer, loud]}"), (SWITCH, ""), ("placement:", "norm:"),
+          ("depth: 2", "depth: 1\n  norm: layer"), ("steps: 20", "steps: 2"),
+          ("seeds: 6", "seeds: 2\nplugins: [./loud.py]"))  # fmt: skip
+    shown = ablate("run", "small.yaml")
+    assert shown.returncode == 0, shown.stderr
+    assert "norm=loud, seed 1: diverged, nonfinite at step 2\n" in shown.stderr
+    assert ablate("report", "small.yaml").stdout.startswith("norm=loud diverged in 2 of 2 seeds [95% Wilson CI")
+    trials, effects = (pd.read_csv(tmp_path / f"runs/small/{name}.csv") for name in ("trials", "effects"))
+    assert trials["end"].tolist() == ["complete", "diverged"] * 2
+    base, loud = (trials[trials["name"] == name]["val/loss"] for name in ("baseline", "norm=loud"))
+    assert np.isfinite(base).all()
+    assert loud.isna().all()
+    mean, none = effects["mean"]
+    assert mean == pytest.approx(base.mean(), abs=1e-3)
+    assert np.isnan(none)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +258,25 @@ def test_9_pruning_is_refused_outside_tuning(
         "  = help: trials are pruned by `halving: {reduction: 3, rungs: 2}` in `tune`, and nowhere else" in shown.stderr
     )
     assert not (tmp_path / "runs").exists()
+
+
+def test_9_an_arm_that_starts_slow_is_pruned_against_itself_alone(ablate: Command, tmp_path: Path) -> None:
+    # With so long a warmup the second arm is behind the first at every rung.
+    lr = "{training.optimizer.lr: {values: [1e-3, 1e-2]}}"
+    tune = f"tune: {{params: {lr}, seeds: [9], halving: {{reduction: 2, rungs: 1}}}}"
+    warmup = "{path: training.schedule.warmup, levels: [0, 8]}"
+    write(tmp_path, (LEVELS, warmup), (SWITCH, ""), ("placement:", "warmup:"), ("steps: 20", "steps: 8"),
+          ("batch: 4}", "batch: 4, schedule: constant}"), ("seeds: 6", f"seeds: 2\n{tune}"))  # fmt: skip
+    shown = ablate("run", "small.yaml")
+    assert shown.returncode == 0, shown.stderr
+    assert ablate("report", "small.yaml").returncode == 0
+    results = api.results(tmp_path / "runs/small")
+    ends = results.tuning().groupby("name", sort=False)["end"].agg(sorted).to_dict()
+    assert ends == {"baseline": ["complete", "pruned"], "warmup=8": ["complete", "pruned"]}
+    trials = pd.read_csv(tmp_path / "runs/small/trials.csv")
+    assert trials["end"].tolist() == ["complete"] * 4
+    effects = pd.read_csv(tmp_path / "runs/small/effects.csv").set_index("name")
+    assert effects["mean"].to_dict() == pytest.approx(trials.groupby("name")["val/loss"].mean().to_dict(), abs=1e-3)
 
 
 def test_9_a_pruned_trial_enters_no_mean(tmp_path: Path) -> None:
@@ -235,40 +301,86 @@ def test_9_a_pruned_trial_enters_no_mean(tmp_path: Path) -> None:
     assert effect(pruned) != complete
 
 
-def test_14_and_21_any_text_is_a_level_and_null_is_its_own(ablate: Command, tmp_path: Path) -> None:
-    texts = ["null", "a/../../b", "x" * 300, HOSTILE]
-    levels = ", ".join(["null", *(json.dumps(text) for text in texts)])
-    write(tmp_path, (LEVELS, f"{{path: training.stream, levels: [{levels}]}}"), (SWITCH, ""),
-          ("seeds: 6", "seeds: 2"), ("steps: 20", "steps: 2"))  # fmt: skip
-    plan = planned(ablate)
-    assert [arm["levels"]["placement"] for arm in plan["arms"]] == [None, *texts]
-    assert [arm["config"]["training"]["stream"] for arm in plan["arms"]] == [None, *texts]
-    shown = ablate("plan", "small.yaml").stdout
-    assert "baseline: placement=null\n" in shown
-    assert 'placement="null"' in shown
-    assert "\u202e" not in shown
+TEXTS = ["null", "a/../../b", "x" * 300, HOSTILE]
+"""Levels beside null itself, which change nothing but the streams of random numbers."""
 
-    assert ablate("run", "small.yaml").returncode == 0
-    made = sorted(path.name for path in (tmp_path / "runs/small/trials").iterdir())
+
+@pytest.fixture(scope="module")
+def levelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which an experiment of such levels was run and reported."""
+    folder = tmp_path_factory.mktemp("levelled")
+    levels = ", ".join(["null", *(json.dumps(text) for text in TEXTS)])
+    write(folder, (LEVELS, f"{{path: training.stream, levels: [{levels}]}}"), (SWITCH, ""), ("seeds: 6", "seeds: 3"),
+          ("steps: 20", "steps: 2"), ("smallest_effect: 0.02", "smallest_effect: 1e-6"))  # fmt: skip
+    for verb in ("run", "report"):
+        subprocess.run([str(ABLATE), verb, "small.yaml"], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def test_14_and_21_any_text_is_a_level_and_null_is_its_own(ablate: Command, levelled: Path) -> None:
+    shown = ablate("plan", "small.yaml", "--json", folder=levelled)
+    plan = json.loads(shown.stdout)
+    assert [arm["levels"]["placement"] for arm in plan["arms"]] == [None, *TEXTS]
+    assert [arm["config"]["training"]["stream"] for arm in plan["arms"]] == [None, *TEXTS]
+    text = ablate("plan", "small.yaml", folder=levelled).stdout
+    assert "baseline: placement=null\n" in text
+    assert 'placement="null"' in text
+    assert "\u202e" not in text
+    made = sorted(path.name for path in (levelled / "runs/small/trials").iterdir())
     assert made == sorted(trial["id"] for trial in plan["trials"])
     assert all(len(name) == 16 and set(name) <= set("0123456789abcdef") for name in made)
-    assert {path.name for path in tmp_path.iterdir()} == {"small.yaml", "runs"}
+    assert {path.name for path in levelled.iterdir()} == {"small.yaml", "runs"}
 
-    trials = api.results(tmp_path / "runs/small").trials()
-    assert trials.groupby("factor.placement", dropna=False).size().tolist() == [2] * 5
-    assert ablate("report", "small.yaml").returncode == 0
-    with (tmp_path / "runs/small/trials.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 10
-    by_level: dict[str, set[str]] = {}
-    for row in rows:
-        by_level.setdefault(row["factor.placement"], set()).add(row["name"])
-    assert by_level["(null)"] == {"baseline"}
-    assert by_level['"null"'] == {'placement="null"'}
-    assert len(by_level) == 5
-    with (tmp_path / "runs/small/effects.csv").open(newline="", encoding="utf-8") as file:
-        effects = {row["name"]: row["factor.placement"] for row in csv.DictReader(file) if row["kind"] == "arm"}
-    assert {level: {name} for name, level in effects.items()} == by_level
+
+def test_21_null_stays_apart_in_every_frame_table_and_file(levelled: Path) -> None:
+    study = levelled / "runs/small"
+    frame = api.results(study).trials()
+    assert frame.groupby("factor.placement", dropna=False).size().tolist() == [3] * 5
+    assert frame.groupby(frame["factor.placement"].map(spelled)).size().to_dict()["null"] == 3
+    # As pandas reads them, where "null" and "None" would be missing values and fall out of a groupby.
+    trials, effects = (pd.read_csv(study / f"{name}.csv") for name in ("trials", "effects"))
+    for table, rows in ((trials, 3), (effects, 1)):
+        levels = table.groupby("factor.placement")["name"].agg(["size", "first"])
+        assert levels["size"].tolist() == [rows] * 5
+        assert levels.loc["(null)", "first"] == "baseline"
+        assert levels.loc['"null"', "first"] == 'placement="null"'
+    assert trials.groupby("factor.placement")["val/loss"].mean().notna().all()
+    page = html.unescape((study / "report.html").read_text())
+    assert '>placement="null"</strong>' in page
+    assert ">(null)<" in page
+    assert "\u202e" not in page
+    tex = (study / "effects.tex").read_text().splitlines()
+    assert len([line for line in tex if line.startswith(r"placement=\textquotedbl{}null\textquotedbl{} &")]) == 1
+
+
+def test_22_an_interval_that_includes_0_is_undecided_with_the_number_of_seeds(ablate: Command, levelled: Path) -> None:
+    effects = pd.read_csv(levelled / "runs/small/effects.csv").set_index("name")
+    within = effects[(effects["low"] < 0) & (effects["high"] > 0)]
+    # The arms differ in nothing but their random numbers, so that by chance alone next to all of them include 0.
+    assert len(within)
+    assert set(within["verdict"]) == {"undecided"}
+    said = ablate("report", "small.yaml", folder=levelled).stdout
+    page = html.unescape((levelled / "runs/small/report.html").read_text())
+    assert [sentence for sentence in said.splitlines() if " is undecided against baseline: " in sentence]
+    for settle in within["settle"].dropna():
+        assert f"about {settle:.0f} seeds would settle it" in said
+        assert f"about {settle:.0f} seeds would settle it" in page
+
+
+def test_22_a_better_mean_is_undecided_all_the_same(ablate: Command, tmp_path: Path) -> None:
+    def outcome(arm: str, levels: Mapping[str, Any], seed: int) -> float:
+        return 1.0 - (0.3 if seed == 0 else -0.06) * (arm == "placement=post")
+
+    make_study(tmp_path / "study", factors={"placement": ["pre", "post"]}, seeds=4, steps=20, outcomes=outcome)
+    shown = ablate("report", "study").stdout
+    # -0.30 and three times 0.06: the mean is -0.03, its standard error 0.09, and t of 3 degrees of freedom 3.182.
+    assert shown.startswith(
+        "placement=post is undecided against baseline: -0.030 nats val/loss [95% simultaneous CI -0.316, +0.256]; "
+        "1 of 4 seeds agree; about "
+    )
+    _, row = pd.read_csv(tmp_path / "study/effects.csv").to_dict("records")
+    assert row["verdict"] == "undecided"
+    assert f"about {row['settle']:.0f} seeds would settle it" in shown
 
 
 def test_14_a_name_of_300_characters_is_an_error(ablate: Command, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 from tests.study_maker import HOSTILE
@@ -340,3 +341,16 @@ def test_a_large_table_reads_without_javascript(open_page: Open, large: Path) ->
         "These are the first 200 of 5000 rows; the page shows the others with JavaScript; trials.csv"
     )
     assert page.locator("button:visible, input:visible").count() == 0
+
+
+@pytest.mark.parametrize("name", ["quickstart", "full", "interim"])
+def test_axe_finds_no_barrier(open_page: Open, request: pytest.FixtureRequest, name: str) -> None:
+    page = open_page(request.getfixturevalue(name), color_scheme="light")
+    light = Axe().run(page).response
+    assert len(light["passes"]) > 20
+    page.emulate_media(color_scheme="dark")
+    dark = Axe().run(page, options={"runOnly": ["color-contrast"]}).response
+    for found in (light, dark):
+        assert [(each["id"], node["html"]) for each in found["violations"] for node in each["nodes"]] == []
+        # What axe leaves to a reader: texts over a heat map, and heads of a grid whose cells are coloured.
+        assert {each["id"] for each in found["incomplete"]} <= {"color-contrast", "th-has-data-cells"}

@@ -73,7 +73,7 @@ def test_a_factor_that_is_no_part_of_an_arm_is_a_dash_and_null_is_null(tmp_path:
     table = trials_table(made)
     heads = next(column for column in table.columns if column.title == "heads")
     shown = {record["name"]: str(table.cell(heads, record)) for record in table.records}
-    assert shown["core=lstm"] == '<span aria-label="not part of the arm">–</span>'
+    assert shown["core=lstm"] == '<span role="img" aria-label="not part of the arm">–</span>'
     assert shown["heads=null"] == '<span class="text">(null)</span>'
     for text in (trials_csv(made), effects_csv(made)):
         rows = {row["name"]: row for row in csv.DictReader(io.StringIO(text)) if row.get("kind", "arm") == "arm"}
@@ -181,4 +181,4 @@ def test_a_secondary_metric_that_a_trial_lacks_is_missing_and_shown(tmp_path: Pa
     page = write(made.results, sections).read_text(encoding="utf-8")
     table = page[page.index('<table id="effects-secondary-0"') :].split("</table>")[0]
     bare = next(row for row in table.split("<tr>") if "bare" in row)
-    assert bare.count('<span aria-label="none">–</span>') == 5
+    assert bare.count('<span role="img" aria-label="none">–</span>') == 5

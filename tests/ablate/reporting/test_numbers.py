@@ -17,7 +17,7 @@ from ablate.reporting.numbers import decimals, digits, fixed, interval, level, m
 
 
 @pytest.mark.parametrize(
-    ("smallest", "places"), [(0.02, 3), (0.05, 3), (0.1, 2), (1, 1), (0.5, 2), (10, 0), (0.001, 4), (0, 4), (1e-9, 8)]
+    ("smallest", "places"), [(0.02, 3), (0.05, 3), (0.1, 2), (1, 1), (0.5, 2), (10, 0), (0.001, 4), (0, 4), (1e-9, 10)]
 )
 def test_decimals_show_the_smallest_effect_to_two_digits(smallest: float, places: int) -> None:
     assert decimals(smallest) == places
