@@ -350,7 +350,7 @@ def test_21_null_stays_apart_in_every_frame_table_and_file(levelled: Path) -> No
     assert ">(null)<" in page
     assert "\u202e" not in page
     tex = (study / "effects.tex").read_text().splitlines()
-    assert len([line for line in tex if line.startswith(r"placement=\textquotedbl{}null\textquotedbl{} &")]) == 1
+    assert len([line for line in tex if line.startswith("placement=") and "null" in line]) == 1
 
 
 def test_22_an_interval_that_includes_0_is_undecided_with_the_number_of_seeds(ablate: Command, levelled: Path) -> None:
