@@ -22,6 +22,7 @@ from ablate.analysis.pairing import Contrast, Floats, contrast
 from ablate.analysis.prose import joined, number
 from ablate.analysis.verdict import excludes_zero
 from ablate.records.frames import spelled
+from ablate.records.tasks import task_factor
 
 MOST_CORNERS = 12
 """So many ways in which every factor is changed are looked at: where factors have many levels there are many more."""
@@ -52,9 +53,10 @@ class _Change:
 def shapley(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
     """Each factor's share of the way to every corner in which all factors are changed.
 
-    No rows unless the design is ``full`` and has two factors or more. A way starts from the reference level of every
-    factor, the baseline's; with factors of two levels there is one corner, otherwise one for each choice of other
-    levels, of which the first :data:`MOST_CORNERS` in the plan's order are given (:func:`corners` counts them).
+    No rows unless the design is ``full``, has two factors or more, and none of them is one over tasks. A way starts
+    from the reference level of every factor, the baseline's; with factors of two levels there is one corner, otherwise
+    one for each choice of other levels, of which the first :data:`MOST_CORNERS` in the plan's order are given
+    (:func:`corners` counts them).
 
     Columns:
         kind (text): ``share``, a row for each factor, or ``whole``, one for the way itself, their sum.
@@ -81,7 +83,7 @@ def shapley(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
 
 def corners(plan: Mapping[str, Any]) -> int:
     """How many corners there are in which every factor is changed; 0 where the design has no Shapley shares."""
-    if plan["design"] != "full" or len(plan["factors"]) < 2:
+    if plan["design"] != "full" or task_factor(plan) is not None or len(plan["factors"]) < 2:
         return 0
     return math.prod(len(factor["levels"]) - 1 for factor in plan["factors"])
 

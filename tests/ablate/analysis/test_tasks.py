@@ -35,6 +35,7 @@ def test_a_factor_over_tasks_is_a_block(tmp_path: Path) -> None:
     assert (main["name"], main["cells"]) == ("scale=off", 2)
     assert main["effect"] == pytest.approx((-0.1 - 0.3) / 2 + 0.01)
     assert list(results.simple_effects()["name"]) == ["scale=off at task=copy", "scale=off at task=sort"]
+    assert results.shapley().empty  # the way to the corner would go from one task to another
     (interaction,) = results.interactions().to_dict("records")
     assert interaction["effect"] == pytest.approx(-0.3 - -0.1)
     told = results.task_effects()
