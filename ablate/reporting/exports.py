@@ -12,7 +12,7 @@ from typing import Any
 from ablate.reporting.effects import caption, effects_csv, tables
 from ablate.reporting.numbers import plain
 from ablate.reporting.study import Study
-from ablate.reporting.tables import as_markdown
+from ablate.reporting.tables import Table, as_markdown
 
 TEXTS = frozenset(("kind", "name", "arm", "metric", "verdict", "left_out", "tuned"))
 """The columns of effects.csv that are texts, as those of the factors are; all others are numbers."""
@@ -29,7 +29,7 @@ def effects_markdown(study: Study) -> str:
 
 
 def report_json(study: Study) -> str:
-    """What the study found, for programs.
+    """What the study found, for programs; asked once the page is made.
 
     Keys:
         schema (int): 1; raised when a key changes its meaning.
@@ -44,6 +44,7 @@ def report_json(study: Study) -> str:
             says that there is no such number.
         caveats (array of text).
         predictions (array): what was foretold before the run: name, effect, verdict, judged and source.
+        tables (object): every table that the page has and no file beside it, by its id: an array of rows.
     """
     results, plan, objective = study.results, study.plan, study.plan["objective"]
     found = {
@@ -60,6 +61,7 @@ def report_json(study: Study) -> str:
         "effects": [_numbers(row) for row in csv.DictReader(io.StringIO(effects_csv(study)))],
         "caveats": results.caveats(),
         "predictions": results.predictions().to_dict("records"),
+        "tables": {name: _rows(table) for name, table in study.tables.items() if not table.file},
     }  # fmt: skip
     return json.dumps(_public(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -70,8 +72,20 @@ def _numbers(row: Mapping[str, str]) -> dict[str, str | float | None]:
     return {key: (value if texts[key] else _number(value)) if value else None for key, value in row.items()}
 
 
+def _rows(table: Table) -> list[dict[str, str | float | None]]:
+    """All cells of a table by its columns' keys."""
+    written = ([(column, table.value(column, record)) for column in table.columns] for record in table.records)
+    return [
+        {column.key: (_number(text) if column.numeric else text) if text else None for column, text in row}
+        for row in written
+    ]
+
+
 def _number(text: str) -> float | str:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        return text
     if not math.isfinite(value):
         return text  # JSON has no infinity
     return int(value) if text.lstrip("+-").isdigit() else value

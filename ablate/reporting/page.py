@@ -68,5 +68,6 @@ class Page:
 
     def table(self, table: Table, name: str, caption: str, tall: bool = False) -> Markup:
         """A table that sorts; ``name`` is its id in the page, and a ``tall`` one scrolls in itself."""
+        self.study.tables[name] = table
         rows = columnar(table) if table.cut and not self.study.leaves_out("rows beyond the first") else ""
         return self.template("table.html", table=table, name=name, caption=caption, tall=tall, rows=rows)

@@ -17,6 +17,7 @@ from ablate.records.tasks import task_baselines, task_factor
 from ablate.reporting import series
 from ablate.reporting.numbers import decimals, plain
 from ablate.reporting.palette import Look, look
+from ablate.reporting.tables import Table
 
 MOST_ARMS = 24
 """A figure that draws every arm draws no more than these."""
@@ -58,6 +59,8 @@ class Study:
         """What the page does without, since it would be too large with it."""
         self.asked: set[str] = set()
         """What was asked of :meth:`leaves_out`; what a section did not ask for is no part of it."""
+        self.tables: dict[str, Table] = {}
+        """The tables that the page has, by their ids."""
 
     def leaves_out(self, what: str) -> bool:
         """Whether the page does without one of :data:`ablate.reporting.writing.REDUCTIONS`."""

@@ -60,13 +60,14 @@ def write(results: Results, sections: Iterable[Component], out: Path | None = No
     """
     folder = Path(out) if out is not None else results.folder
     page = Page(results)
+    html = compose(page, sections, notes)
     texts = {
         "trials.csv": trials_csv(page.study),
         "effects.csv": effects_csv(page.study),
         "effects.tex": effects_latex(page.study),
         "effects.md": effects_markdown(page.study),
         "report.json": report_json(page.study),
-        "report.html": compose(page, sections, notes),
+        "report.html": html,
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():

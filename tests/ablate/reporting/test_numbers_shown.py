@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,22 @@ def test_trials_are_those_of_the_csv_in_every_page_of_the_table(open_page: Open,
     heads = page.locator("#trials-table thead th:visible").all_inner_texts()
     assert not any(head.startswith("peak memory") for head in heads)
     assert page.locator("#trials-table tbody tr").first.locator("th:visible, td:visible").count() == len(heads)
+
+
+SHOWN: Mapping[str, Mapping[str, str]] = {
+    "anova": {"df": "df", "F": "F", "p not adjusted": "p", "partial η²": "partial_eta2"},
+    "shapley": {"of the whole %": "share", "share nats": "effect"},
+    "stability-arms": {"runs": "runs", "spikes % of steps": "spike_score", "clipped % of steps": "clip_rate"},
+}
+"""Columns of tables that no CSV has, by their heads, and what report.json calls them."""
+
+
+@pytest.mark.parametrize("table", SHOWN)
+def test_what_no_csv_has_is_in_the_json(open_page: Open, full: Path, table: str) -> None:
+    shown = open_page(full).evaluate(READ, table)
+    written = json.loads(full.with_name("report.json").read_text(encoding="utf-8"))["tables"][table]
+    assert len(shown) == len(written) > 1
+    for cells, row in zip(shown, written, strict=True):
+        for head, key in SHOWN[table].items():
+            assert (row[key] is None) == (cells[head] == "–")
+            assert row[key] is None or float(cells[head]) == row[key]
