@@ -102,6 +102,7 @@ class TrialModule(pl.LightningModule):
         loss, _ = self._pending[-2:]
         return loss
 
+    @torch.enable_grad()  # an optimizer may ask for it where there are none, as Lightning's own closures allow
     def _fitting(self, batch: Batch) -> Tensor:
         """The gradient, clipped, in micro-batches that fit; after an out-of-memory again, with smaller ones.
 
@@ -214,6 +215,11 @@ class TrialModule(pl.LightningModule):
                 return tally(*inputs)
 
         return self.evaluation(self.device, forward)
+
+    @property
+    def suspected(self) -> bool:
+        """Whether the last loss may be the beginning of a divergence, as far as losses have been looked at."""
+        return self.divergence is not None or self._rule.suspects
 
     def was_judged_at(self, step: int) -> bool:
         """Whether there was an evaluation after so many steps."""

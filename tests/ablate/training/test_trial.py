@@ -26,6 +26,33 @@ from ablate_plugins.task import Text
 from tests.trial_maker import make_trial
 
 REGISTRY = Registry.installed()
+CARELESS = '''
+from typing import Literal
+
+import torch
+
+from ablate.slots import Optimizer
+
+
+class Careless(Optimizer):
+    """Asks for gradients where torch makes none."""
+
+    kind: Literal["careless"] = "careless"
+
+    def build(self, parameters):
+        """Plain steps."""
+        return _Careless([value for _, value in parameters], {"lr": self.lr})
+
+
+class _Careless(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self, closure):
+        loss = closure()
+        for group in self.param_groups:
+            for value in group["params"]:
+                value.sub_(value.grad, alpha=group["lr"])
+        return loss
+'''
 
 
 def test_lightning_computes_what_a_loop_written_by_hand_computes(tmp_path: Path) -> None:
@@ -216,3 +243,19 @@ def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert [step for step, *_ in told] == list(range(1, 46))
     assert all(steps == 45 and speed > 0 for _, steps, _, speed, _ in told)
     assert math.isfinite(told[-1][2])
+
+
+def test_an_optimizer_may_call_its_closure_where_torch_makes_no_gradients(tmp_path: Path) -> None:
+    (tmp_path / "careless.py").write_text(CARELESS, encoding="utf-8")
+    registry = Registry.installed()
+    registry.add_file(tmp_path / "careless.py")
+    losses = []
+    for optimizer in (
+        {"kind": "careless", "lr": 0.1},
+        {"kind": "sgd", "lr": 0.1, "momentum": 0.0, "weight_decay": 0.0},
+    ):
+        folder = make_trial(tmp_path / str(optimizer["kind"]), steps=5, training={"optimizer": optimizer})
+        assert train(folder, 1, registry) == "complete"
+        curves = read_series(folder.path / read_json(folder.result)["files"]["curves"]).to_pandas()
+        losses.append(curves.query("metric == 'train/loss'")["value"].tolist())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
