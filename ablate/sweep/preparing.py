@@ -58,7 +58,8 @@ class Configs:
         plan, id, arm = self._plan, trial["id"], self.arm(trial)
         if trial.get("tuned"):
             arm = tuned_arm(arm, trial["tuned"])
-        steps = rungs(arm, plan["tuning"]) if "number" in trial else []
+        tunes = "number" in trial
+        steps = rungs(arm, plan["tuning"]) if tunes else []
         return {
             "trial": id,
             "arm": arm["id"],
@@ -79,6 +80,7 @@ class Configs:
                 "probes": plan["probes"],
                 "objective": plan["objective"]["metric"],
                 **({"rungs": steps} if steps else {}),
+                **({"first_bad": False} if tunes else {}),  # of a sweep many diverge, and nobody asks where
                 **({"pause_at": pause_at} if pause_at is not None else {}),
                 **({"trial_timeout": timeout} if (timeout := plan["budget"].get("trial_timeout")) else {}),
                 **({"loggers": plan["loggers"]} if plan.get("loggers") else {}),

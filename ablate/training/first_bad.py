@@ -72,6 +72,7 @@ class FirstBadWatch(pl.Callback):
         self._should_stop = should_stop
         self._output: tuple[str | None, str] | None
         self._gradient: tuple[str | None, str] | None
+        self._network = network
         self._names = [(name or "model", module) for name, module in named_modules(network)]
         self._parameters = list(named_parameters(network))
         self._handles: list[RemovableHandle] = []
@@ -85,8 +86,8 @@ class FirstBadWatch(pl.Callback):
 
     def on_before_optimizer_step(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *args: Any) -> None:
         """Look at the gradients while they are neither clipped nor used."""
-        if self._handles and not all(_finite(value.grad) for _, value in self._parameters):
-            self._gradient = self._origin_of_gradients()
+        if self._handles:
+            self._end_pass()
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, *args: Any) -> None:
         """Say what was bad first in the step, if anything was."""
@@ -113,7 +114,7 @@ class FirstBadWatch(pl.Callback):
             return FirstBad(step, *(self._output or self._gradient))
         for parameter, value in self._parameters:
             if not _finite(value):
-                return FirstBad(step, parameter.name.rpartition(".")[0], "update")
+                return FirstBad(step, parameter.name.rpartition(".")[0] or "model", "update")
         return FirstBad(step, self._large, "out_of_range") if step == self.step and self._large else None
 
     # --- the hooks of one step ---
@@ -123,7 +124,7 @@ class FirstBadWatch(pl.Callback):
         self._large: str | None = None
         self._running: list[_Call] = []
         self._calls: list[_Call] = []
-        """Every call of a module, in the order in which they began."""
+        """Every call of a module in one pass through the network, in the order in which they began."""
 
     def _open(self) -> None:
         self._forget()
@@ -139,6 +140,8 @@ class FirstBadWatch(pl.Callback):
 
     def _begins(self, name: str) -> Any:
         def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if module is self._network:
+                self._end_pass()
             # A tensor that several modules take gets a view for each, whose gradient is what that module sends back.
             views: dict[int, Tensor] = {}
             args = tuple(_viewed(value, views) for value in args)
@@ -163,6 +166,15 @@ class FirstBadWatch(pl.Callback):
                 self._output = (call.name, "output")
             if self._large is None and _reaches(value, OUT_OF_RANGE):
                 self._large = call.name
+
+    def _end_pass(self) -> None:
+        """Judge the gradients so far, and let go of the pass: the next micro-batch must fit where this one did.
+
+        A pass that ran out of memory has none, and has left its calls half-way.
+        """
+        if self._gradient is None and not all(_finite(value.grad) for _, value in self._parameters):
+            self._gradient = self._origin_of_gradients()
+        self._calls, self._running = [], []
 
     def _origin_of_gradients(self) -> tuple[str | None, str]:
         """The innermost module that was sent finite gradients and sends others back, or keeps others itself."""

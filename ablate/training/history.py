@@ -88,6 +88,11 @@ class DivergenceRule:
     _checked: int = 0
     _above: int = 0
 
+    @property
+    def suspects(self) -> bool:
+        """Whether the last loss was over the limit, though not yet often enough in a row."""
+        return self.options.loss_above_initial is not None and self._above > 0
+
     def check(self, losses: list[float]) -> Divergence | None:
         """Look at the losses that came since the last call."""
         for step in range(self._checked, len(losses)):

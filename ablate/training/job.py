@@ -36,6 +36,8 @@ class Job:
     """Steps at which a tuning trial is evaluated to be judged among its batch."""
     pause_at: int | None = None
     """The one of them at which this attempt ends."""
+    first_bad: bool = True
+    """Whether the last steps are replayed where the trial diverges."""
     keep_checkpoints: bool = True
     """Whether the last checkpoint stays once the trial is complete."""
     continues: str | None = None
@@ -60,6 +62,7 @@ class Job:
             trial_timeout=observe.get("trial_timeout"),
             rungs=observe.get("rungs", ()),
             pause_at=observe.get("pause_at"),
+            first_bad=observe.get("first_bad", True),
             keep_checkpoints=observe.get("keep_checkpoints", True),
             continues=raw.get("continues"),
         )

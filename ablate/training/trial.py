@@ -108,17 +108,16 @@ def train(
         "attempt": attempt,
         "files": {name: f"{place.path.name}/{path.name}" for name, path in series.items()},
         "started": instant(started),
-        "sealed": instant(datetime.now(UTC)),
         "device": device,
         "peak_memory": memory.read(),
     }
-    if record["end"] == "diverged":
+    if record["end"] == "diverged" and job.first_bad:
         replayed = FirstBadWatch(module.network, first_bad_step(job, module), should_stop)
         _replay(folder, job, module, data, device, replayed, partial(News, on_progress=on_progress, memory=memory))
         if replayed.stopped:
             return "interrupted"
         record["first_bad"] = asdict(replayed.found) if replayed.found else None
-    if seal(folder.result, record):
+    if seal(folder.result, record | {"sealed": instant(datetime.now(UTC))}):
         checkpoints.discard(folder, but=place if kept else None)
     return str(record["end"])
 

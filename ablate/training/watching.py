@@ -88,10 +88,10 @@ class Watch:
             self._leave("timed_out")
             seal(self._place.end, {"end": "timed_out", "error": self._late(), "at": instant(datetime.now(UTC))})
         elif not over and now - self._saved >= self._every:
-            module.flush()  # what is found to have diverged is left as it was before, to be replayed from there
-            if module.divergence is None:
+            module.flush()  # what may have begun to diverge is left as it was before, to be replayed from there
+            if not module.suspected:
                 checkpoints.save(self._place, module.state())
-            self._saved = time.perf_counter()
+                self._saved = time.perf_counter()
         self._news()
         self._loggers()
 

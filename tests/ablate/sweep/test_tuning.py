@@ -58,6 +58,11 @@ def test_each_arm_is_reported_at_its_own_best_values(study: StudyFolder) -> None
         ("baseline", 1e-3, 4),
         ("x=1", 1e-2, 4),
     ]
+    tuning = {trial["id"] for trial in read_json(study.plan)["tuning"]["runs"]}
+    replayed = {each.id: read_json(each.config)["observe"].get("first_bad", True) for each in study.trials()}
+    assert replayed == {
+        trial: trial not in tuning for trial in replayed
+    }  # where a diverged trial broke is asked of few
     kept = read_json(study.plan)
     assert [arm["config"]["model"].get("lr") for arm in kept["arms"]] == [1e-3, 1e-2, None]
     assert len(kept["tuning"]["runs"]) == 16

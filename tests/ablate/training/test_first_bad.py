@@ -8,28 +8,38 @@ from typing import Any
 import pytest
 
 from ablate.records.layout import read_json
+from ablate.records.sealing import write_json
 from ablate.registry import Registry
+from ablate.training import checkpoints
 from ablate.training.trial import train
 from tests.trial_maker import make_trial
 
 PLUGIN = '''
 """Parts that break, each in its own way."""
 
+import weakref
+from typing import ClassVar, Literal
+
 import torch
-from pydantic import Field
-from typing import Literal
 from torch import Tensor, nn
 
 from ablate.slots import FeedForward, Loss, Site
 
 
 class _Breaks(nn.Module):
+    kept: ClassVar[list[int]] = []
+    """Of every pass in training, how many inputs of earlier ones were still there."""
+
     def __init__(self, width: int, how: str) -> None:
         super().__init__()
+        self.seen = []
         self.w = nn.Linear(width, width)
         self.how = how
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.training and self.how:
+            self.kept.append(sum(each() is not None for each in self.seen))
+            self.seen.append(weakref.ref(x))
         y: Tensor = self.w(x)
         if self.how == "forward":
             return y / 0 * 0
@@ -73,6 +83,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
     file.write_text(PLUGIN, encoding="utf-8")
     found = Registry.installed()
     found.add_file(file)
+    found.add_file(Path(__file__).with_name("short_of_memory.py"))
     return found
 
 
@@ -161,7 +172,11 @@ def test_it_is_the_same_from_any_checkpoint_and_after_an_interruption(tmp_path: 
     assert expected["first_bad"]["module"]
 
     often = make_trial(tmp_path / "often", **trial, checkpoint_seconds=1e-9)
-    assert train(often, 1, registry) == "diverged"
+    assert train(often, 1, registry, should_stop=often.attempt(1).curves.exists) == "interrupted"  # in the replay
+    kept = checkpoints.newest(often)
+    assert kept
+    assert kept["done"] == expected["reason"]["step"] - 4  # none since the first loss over the limit
+    assert train(often, 2, registry) == "diverged"
 
     left = make_trial(tmp_path / "left", **trial)
     asked = iter([False] * (calls - 1) + [True])
@@ -173,6 +188,25 @@ def test_it_is_the_same_from_any_checkpoint_and_after_an_interruption(tmp_path: 
         record = read_json(folder.result)
         for key in ("reason", "first_bad", "steps", "metrics", "facts"):
             assert record[key] == expected[key], key
+
+
+def test_micro_batches_are_watched_one_at_a_time(tmp_path: Path, registry: Registry) -> None:
+    norm = {"kind": "short_of_memory", "fits": 2}
+    model = broken("backward") | {"placement": "none", "norm": norm}
+    part: Any = registry.get("feed_forward", "breaks")
+    kept: list[int] = part.build.__globals__["_Breaks"].kept
+    kept.clear()
+    _, bad = found_in(tmp_path / "trial", registry, model=model)
+    assert bad == {"step": 0, "module": "block.1.feed_forward", "what": "gradient"}
+    assert not any(kept)
+
+
+def test_a_tuning_trial_is_not_replayed(tmp_path: Path, registry: Registry) -> None:
+    folder = make_trial(tmp_path / "trial", steps=30, model=broken("forward"))
+    config = read_json(folder.config)
+    write_json(folder.config, config | {"observe": config["observe"] | {"first_bad": False}})
+    assert train(folder, 1, registry) == "diverged"
+    assert "first_bad" not in read_json(folder.result)
 
 
 def test_a_replay_that_fails_costs_no_result(

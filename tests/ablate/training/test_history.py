@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,22 @@ def test_rules_can_be_switched_off() -> None:
 def test_a_loss_that_stays_nan_is_over_any_limit() -> None:
     rule = DivergenceRule(Diverged(nonfinite=False, patience=2))
     assert rule.check([1.0, NAN, NAN]) == Divergence("loss_above_initial", 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "losses", "suspects"),
+    [
+        ({}, [4.0, 3.0], False),
+        ({}, [4.0, 6.1], True),
+        ({}, [4.0, 6.1, 5.9], False),
+        ({"nonfinite": False}, [4.0, NAN], True),
+        ({"nonfinite": False, "loss_above_initial": None}, [4.0, NAN], False),
+    ],
+)
+def test_a_loss_over_the_limit_is_suspected(options: dict[str, Any], losses: list[float], suspects: bool) -> None:
+    rule = DivergenceRule(Diverged(**options))
+    assert rule.check(losses) is None
+    assert rule.suspects is suspects
 
 
 def history() -> History:
