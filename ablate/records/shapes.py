@@ -258,8 +258,10 @@ def _of_plan(plan: Mapping[str, Any]) -> Iterator[str]:
     if plan["baseline"] not in arms:
         yield "`baseline` is none of its arms"
     yield from _of_trials("trials", plan["trials"], arms)
-    yield from _of_trials("repeats", plan.get("repeats", ()), arms)
     yield from _of_tuning(plan, arms)
+    again = {"repeats": plan.get("repeats", ()), "tuning.at_baseline": (plan.get("tuning") or {}).get("at_baseline")}
+    for place, trials in again.items():
+        yield from _of_trials(place, trials or (), arms, {trial["seed"] for trial in plan["trials"]})
     if plan["objective"]["metric"] not in plan["units"]:
         yield "`objective.metric` is none of its `units`"
     if plan["objective"]["goal"] not in ("min", "max"):
@@ -268,19 +270,22 @@ def _of_plan(plan: Mapping[str, Any]) -> Iterator[str]:
         yield "`seeds` is empty"
 
 
-def _of_trials(place: str, trials: Iterable[Mapping[str, Any]], arms: Collection[str]) -> Iterator[str]:
+def _of_trials(
+    place: str, trials: Iterable[Mapping[str, Any]], arms: Collection[str], seeds: Collection[int] | None = None
+) -> Iterator[str]:
     for number, trial in enumerate(trials):
         if trial["arm"] not in arms:
             yield f"`{place}[{number}].arm` is none of its arms"
         if not trial["id"] or "/" in trial["id"] or trial["id"].startswith("."):
             yield f"`{place}[{number}].id` is no identity"
+        if seeds is not None and trial["seed"] not in seeds:
+            yield f"`{place}[{number}].seed` is none of its trials'"
 
 
 def _of_tuning(plan: Mapping[str, Any], arms: Collection[str]) -> Iterator[str]:
     tuning = plan.get("tuning") or {}
     params = tuning.get("params", {})
-    for key in ("runs", "at_baseline"):
-        yield from _of_trials(f"tuning.{key}", tuning.get(key) or (), arms)
+    yield from _of_trials("tuning.runs", tuning.get("runs") or (), arms)
     for path, search in params.items():
         ends = search["log"] or search["linear"]
         if ends and not (0 if search["log"] else -math.inf) < ends[0] < ends[1] < math.inf:

@@ -45,7 +45,7 @@ def at_baseline(study: Path, plan: Mapping[str, Any]) -> pd.DataFrame:
     """
     tuned = {arm["id"]: arm.get("tuned") for arm in plan["arms"]}
     values = tuned[plan["baseline"]]
-    own = [trial for trial in plan["trials"] if values is not None and tuned[trial["arm"]] == values]
-    again = (plan.get("tuning") or {}).get("at_baseline", [])
-    wanted = [*own, *again] if (plan.get("tuning") or {}).get("at_baseline") is not None else []
+    own = [trial for trial in plan["trials"] if tuned[trial["arm"]] == values]
+    again = (plan.get("tuning") or {}).get("at_baseline")
+    wanted = [] if values is None or again is None else [*own, *again]
     return planned(study, {**plan, "trials": wanted, "excluded": []})

@@ -85,6 +85,7 @@ def outcome(study: StudyFolder) -> list[str]:
 
 def test_a_plan_damaged_anywhere_is_one_clear_error_or_none(study: StudyFolder) -> None:
     plan = json.loads(study.plan.read_text())
+    plan["repeats"] = [{"id": "again", "arm": plan["baseline"], "seed": 0, "repeat": 1}]
     seen = []
     for value in damaged(plan):
         study.plan.write_text(json.dumps(value))
@@ -105,7 +106,7 @@ def test_tuning_damaged_anywhere_is_one_clear_error_or_none(study: StudyFolder) 
         "combinations": 2,
         "halving": {"reduction": 2, "rungs": 1},
         "runs": [{**tuned, "id": "aaaa", "number": 0}],
-        "at_baseline": [{**tuned, "id": "bbbb"}],
+        "at_baseline": [{**tuned, "id": "bbbb", "seed": 0}],
         "widened": 1,
     }
     arm |= {"tuning": {"identity": "cccc", "params": [path]}, "tuned": {path: 1e-3}}
@@ -120,6 +121,18 @@ def test_tuning_damaged_anywhere_is_one_clear_error_or_none(study: StudyFolder) 
     assert seen[0] == []
     assert {tuple(codes) for codes in seen} == {(), ("S403",)}
     assert seen.count(["S403"]) > len(seen) / 4
+
+
+def test_a_trial_beside_the_others_has_a_seed_of_theirs(study: StudyFolder) -> None:
+    plan = json.loads(study.plan.read_text())
+    arm = plan["arms"][1]["id"]
+    for more in (
+        {"repeats": [{"id": "aaaa", "arm": plan["baseline"], "seed": 7, "repeat": 1}]},
+        {"tuning": {"method": "grid", "params": {}, "seeds": [100], "combinations": 2, "halving": None,
+                    "runs": [], "at_baseline": [{"id": "bbbb", "arm": arm, "seed": 7, "tuned": {}}]}},
+    ):  # fmt: skip
+        study.plan.write_text(json.dumps({**plan, **more}))
+        assert outcome(study) == ["S403"]
 
 
 def test_a_record_damaged_anywhere_is_one_clear_error_or_none(study: StudyFolder) -> None:
