@@ -74,7 +74,7 @@ def test_one_seed(tmp_path: Path) -> None:
 
 def test_a_null_level_is_an_arm_like_any_other(tmp_path: Path) -> None:
     results = Results(make_study(tmp_path / "study", factors={"position": ["learned", None, "null"]}))
-    assert sorted(verdict.name for verdict in results.verdicts()) == ["position=null", "position=null"]
+    assert sorted(verdict.name for verdict in results.verdicts()) == ['position="null"', "position=null"]
     assert list(results.effects()["pairs"]) == [6, 6]
     assert sum(level is None for level in results.trials()["factor.position"]) == 6
 
