@@ -61,13 +61,17 @@ class Page:
 
     def figure(self, figure: Figure, name: str, alt: str, caption: str = "") -> Markup:
         """A matplotlib figure as inline SVG with its caption; ``name`` is unique in the page."""
-        if name in self._names or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
-            raise ValueError(f"a figure's name is unique and of small letters, digits and hyphens: {name!r}")
-        self._names.add(name)
+        self._take(name)
         return self.template("figure.html", svg=inline(figure, name, plain(alt)), caption=caption)
 
     def table(self, table: Table, name: str, caption: str, tall: bool = False) -> Markup:
-        """A table that sorts; ``name`` is its id in the page, and a ``tall`` one scrolls in itself."""
+        """A table that sorts; ``name`` is its id, unique in the page, and a ``tall`` one scrolls in itself."""
+        self._take(name)
         self.study.tables[name] = table
         rows = columnar(table) if table.cut and not self.study.leaves_out("rows beyond the first") else ""
         return self.template("table.html", table=table, name=name, caption=caption, tall=tall, rows=rows)
+
+    def _take(self, name: str) -> None:
+        if name in self._names or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+            raise ValueError(f"a figure's or table's name is unique and of small letters, digits and hyphens: {name!r}")
+        self._names.add(name)

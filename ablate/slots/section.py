@@ -30,7 +30,7 @@ class Page(Protocol):
         ...
 
     def table(self, table: Any, name: str, caption: str, tall: bool = False) -> Markup:
-        """A :class:`~ablate.reporting.tables.Table` that sorts; ``name`` is its id in the page."""
+        """A :class:`~ablate.reporting.tables.Table` that sorts; ``name`` is its id, unique in the page."""
         ...
 
     def template(self, name: str, /, **values: Any) -> Markup:

@@ -22,6 +22,7 @@ from markupsafe import Markup
 
 from ablate.analysis.results import Results
 from ablate.reporting import write, writing
+from ablate.reporting.tables import Table
 from ablate.slots import Norm, Page, Section
 from tests.study_maker import HOSTILE, hold_lock, make_study
 
@@ -436,9 +437,10 @@ def test_a_section_that_fails_leaves_the_old_report(tmp_path: Path, sections: li
     assert not list(folder.glob(".*"))
 
 
-def test_two_figures_cannot_share_a_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kinds", [("figure", "figure"), ("figure", "table"), ("table", "table")])
+def test_two_figures_or_tables_cannot_share_a_name(tmp_path: Path, kinds: tuple[str, str]) -> None:
     class Twice(Section):
-        """Draws one figure twice under one name."""
+        """Shows two things under one name."""
 
         kind: Literal["twice"] = "twice"
         order: ClassVar[float] = 1
@@ -448,7 +450,11 @@ def test_two_figures_cannot_share_a_name(tmp_path: Path) -> None:
             """The same name again."""
             from matplotlib.figure import Figure
 
-            return page.figure(Figure(), "one", "alt") + page.figure(Figure(), "one", "alt")
+            made = {
+                "figure": lambda: page.figure(Figure(), "one", "alt"),
+                "table": lambda: page.table(Table([], []), "one", "caption"),
+            }
+            return "".join(made[kind]() for kind in kinds)
 
     with pytest.raises(ValueError, match="'one'"):
         write(Results(make_study(tmp_path / "study", seeds=2, steps=20)), [Twice()])
