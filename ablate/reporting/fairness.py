@@ -12,7 +12,7 @@ from ablate.analysis.comparability import (
     sizes_matched,
     training_flops,
 )
-from ablate.analysis.prose import number
+from ablate.analysis.prose import joined, number
 from ablate.analysis.tuned import edges
 from ablate.reporting.effects import label_of, named
 from ablate.reporting.numbers import big, duration, fixed, level, missing, plain, whole
@@ -67,7 +67,7 @@ def _size(key: str, title: str, records: Sequence[Mapping[str, Any]]) -> list[Co
 
 
 def _row(study: Study, arm: Arm) -> Mapping[str, Any]:
-    plan = _planned(study, arm)
+    plan = study.planned[arm.id]
     mine = study.trials[study.trials["arm"] == arm.id]
     seconds = mine.loc[mine["end"] == "complete", "seconds"].mean()
     effect = None if arm.baseline else study.effects.loc[arm.id]
@@ -90,7 +90,7 @@ def _row(study: Study, arm: Arm) -> Mapping[str, Any]:
 def _unequal(study: Study, arm: Arm) -> str:
     """What is not matched, as ``+50% parameters (+52% in feed_forward)``; "" where all is."""
     effect: Any = study.effects.loc[arm.id]
-    plan = _planned(study, arm)
+    plan = study.planned[arm.id]
     changes = float(effect["parameters_delta"]), float(effect["flops_delta"])
     words = not_matched(*changes)
     part = part_not_matched(study.plan, plan) if abs(changes[0]) > UNMATCHED else ""
@@ -133,8 +133,8 @@ def _tuning(study: Study) -> str:
             "these may suit one arm better than another."
         )
     seeds = number(len(tuning["seeds"]), "seed")
-    return f"Each arm has the same budget for tuning, {number(tuning['combinations'], 'combination')} on {seeds}."
-
-
-def _planned(study: Study, arm: Arm) -> Mapping[str, Any]:
-    return next(each for each in study.plan["arms"] if each["id"] == arm.id)
+    budget = f"{number(tuning['combinations'], 'combination')} on {seeds}"
+    alone = [arm.name for arm in study.arms if not study.planned[arm.id].get("tuning")]
+    if alone:
+        return f"Each arm that is tuned has the same budget for it, {budget}; nothing is tuned in {joined(alone)}."
+    return f"Each arm has the same budget for tuning, {budget}."

@@ -101,7 +101,7 @@ def test_tuning_is_counted_and_a_best_value_at_an_edge_is_said(tmp_path: Path, s
         "halving": None, "runs": runs,
     }  # fmt: skip
     for arm, value in zip(plan["arms"], (0.01, 0.1), strict=True):
-        arm["tuned"] = {lr: value}
+        arm |= {"tuned": {lr: value}, "tuning": {"identity": arm["id"], "params": [lr]}}
     (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     tuned = Study(Results(folder))
     base, other = rows(tuned)
@@ -109,6 +109,12 @@ def test_tuning_is_counted_and_a_best_value_at_an_edge_is_said(tmp_path: Path, s
     assert base["best value at an edge"] == ""
     assert other["best value at an edge"] == "lr: the highest that was tried"
     assert list(fairness.sentences(tuned))[-1] == ("Each arm has the same budget for tuning, 3 combinations on 1 seed.")
+    del plan["arms"][1]["tuning"], plan["arms"][1]["tuned"]
+    (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    assert list(fairness.sentences(Study(Results(folder))))[-1] == (
+        "Each arm that is tuned has the same budget for it, 3 combinations on 1 seed; nothing is tuned in "
+        "placement=post."
+    )
     ids = re.findall(r' id="([^"]+)"', write(Results(folder), sections).read_text(encoding="utf-8"))
     assert {"fairness", "fairness-arms", "tuning", "tuning-arms"} <= set(ids)
     assert len(ids) == len(set(ids))
