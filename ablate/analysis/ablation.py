@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.comparability import incomparable
-from ablate.analysis.effects import Grid
+from ablate.analysis.effects import Grid, family_of
 from ablate.analysis.lattice import Lattice, levels_in_order
 from ablate.analysis.pairing import Contrast, Floats, contrast
 from ablate.analysis.prose import joined, number
@@ -71,9 +71,9 @@ def ablation(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
     difference = contrast(ends - parts, 1)
     named = {"planned": len(grid.seeds), "family": 1, "left_out": left_out, "arm": "", "diverged": 0}
     rows += [
-        {"kind": "sum", "name": "sum of the parts", **named, **_estimate(contrast(parts, 1))},
+        {"kind": "sum", "name": "sum of the parts", **named, **contrast(parts, 1).columns()},
         _arm_row(plan, grid, "whole", ", ".join(arms), whole),
-        {"kind": "difference", "name": "whole minus sum", **named, **_estimate(difference),
+        {"kind": "difference", "name": "whole minus sum", **named, **difference.columns(),
          "finding": _finding(difference, objective)},
     ]  # fmt: skip
     columns = {key: [row.get(key, "") for row in rows] for key in COLUMNS}
@@ -128,17 +128,17 @@ def _finding(difference: Contrast, objective: Objective) -> str:
 
 def _arm_row(plan: Mapping[str, Any], grid: Grid, kind: str, name: str, arm: str | None) -> dict[str, Any]:
     """One arm against the baseline, with the interval that it has among all effects."""
-    base, family = plan["baseline"], max(1, len(plan["arms"]) - 1)
+    base, family = plan["baseline"], family_of(plan)
     row = {"kind": kind, "name": name, "arm": arm or "", "planned": len(grid.seeds), "family": family, "diverged": 0}
     if arm is None:
-        return row | {"left_out": "not in the plan", **_estimate(contrast([], family))}
+        return row | {"left_out": "not in the plan", **contrast([], family).columns()}
     reason = incomparable(plan, [base, arm], plan["objective"]["metric"])
     differences = grid.values[arm] - grid.values[base]
     found = contrast([] if reason else differences[np.isfinite(differences)], family)
     same = "the same arm as the baseline" if arm == base else ""
     return row | {
         "planned": grid.planned(arm), "diverged": grid.number(arm, "diverged"), "left_out": reason or same,
-        **_estimate(found),
+        **found.columns(),
     }  # fmt: skip
 
 
@@ -166,8 +166,3 @@ def _together(plan: Mapping[str, Any], grid: Grid, arms: Mapping[str, str | None
     if not there.any():
         return "no seed has completed all of the arms", none
     return joined(missing) if missing else "", differences[:, there]
-
-
-def _estimate(c: Contrast) -> dict[str, Any]:
-    keys = ("effect", "low", "high", "low95", "high95", "p", "p_sign_flip", "agree")
-    return {"seeds": c.pairs} | {key: getattr(c, key) for key in keys}

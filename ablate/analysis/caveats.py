@@ -19,6 +19,7 @@ from ablate.analysis.prose import joined, number
 from ablate.analysis.skewness import skewed
 from ablate.analysis.verdict import Objective
 from ablate.records.frames import count
+from ablate.records.tasks import range_of
 from ablate.slots import MANY_UNKNOWN
 
 SEEDS = 6
@@ -147,8 +148,7 @@ def _at_the_ceiling(plan: Mapping[str, Any], trials: pd.DataFrame) -> Iterator[s
     """A baseline that has all there is to have leaves nothing to find."""
     objective = Objective.of(plan)
     base = next(arm for arm in plan["arms"] if arm["id"] == plan["baseline"])
-    facts = base.get("data", plan["data"]).get("facts", {})
-    ceiling = facts.get(f"ceiling_{objective.metric.rpartition('/')[2]}")
+    _, ceiling = range_of(plan, base)
     own = trials[(trials["arm"] == plan["baseline"]) & (trials["end"] == "complete")]
     if ceiling is None or own.empty or objective.goal != "max":
         return

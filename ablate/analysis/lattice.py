@@ -18,6 +18,12 @@ def spelled_level(levels: Mapping[str, Any], factor: str) -> str | None:
     return spelled(levels[factor]) if factor in levels else None
 
 
+def changes(levels: Mapping[str, Any], base: Mapping[str, Any], without: str) -> str:
+    """In which factors beside one a cell differs from another, as ``scale=off, placement=post``; "" for none."""
+    apart = (name for name in levels if name != without and spelled_level(levels, name) != spelled_level(base, name))
+    return ", ".join(f"{name}={spelled_level(levels, name)}" for name in apart)
+
+
 def is_number(value: object) -> TypeGuard[float]:
     """Whether a level or a value is a number, which true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)

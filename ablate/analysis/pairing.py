@@ -48,6 +48,11 @@ class Contrast:
     identical: bool
     sd: float
 
+    def columns(self) -> dict[str, float]:
+        """Its estimate by the names that frames have for it, with ``seeds`` for the pairs."""
+        keys = ("effect", "low", "high", "low95", "high95", "p", "p_sign_flip", "agree")
+        return {"seeds": self.pairs} | {key: getattr(self, key) for key in keys}
+
 
 def contrast(differences: Sequence[float] | Floats, family: int) -> Contrast:
     """Estimate the mean of finite differences, one a seed, as one of ``family`` contrasts.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.lattice import cells_of, is_number, spelled_level
+from ablate.analysis.lattice import cells_of, changes, is_number
 from ablate.analysis.pairing import Floats, contrast
 from ablate.analysis.tuned import edge
 from ablate.analysis.verdict import Objective
@@ -69,7 +69,6 @@ def _of_factor(plan: Mapping[str, Any], trials: pd.DataFrame) -> list[pd.DataFra
     if rate is None:
         return []
     base = next(arm["levels"] for arm in plan["arms"] if arm["id"] == plan["baseline"])
-    others = [factor["name"] for factor in plan["factors"] if factor["name"] != rate]
     trials_of = dict(list(trials.groupby("arm")))
     found = []
     for arm in plan["arms"]:
@@ -77,10 +76,8 @@ def _of_factor(plan: Mapping[str, Any], trials: pd.DataFrame) -> list[pd.DataFra
         for levels in cells_of(arm):
             if rate not in levels or levels[rate] <= 0:
                 continue
-            changed = [name for name in others if name in levels and spelled_level(levels, name) !=
-                       spelled_level(base, name)]  # fmt: skip
-            name = ", ".join(f"{each}={spelled_level(levels, each)}" for each in changed)
-            found.append(rows.assign(architecture=name or "baseline", source="factor", rate=float(levels[rate])))
+            name = changes(levels, base, rate) or "baseline"
+            found.append(rows.assign(architecture=name, source="factor", rate=float(levels[rate])))
     return found
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 from ablate.analysis.comparability import incomparable
 from ablate.analysis.effects import Grid
 from ablate.analysis.lattice import Lattice, levels_in_order
-from ablate.analysis.pairing import Contrast, Floats, contrast
+from ablate.analysis.pairing import Floats, contrast
 from ablate.analysis.prose import joined, number
 from ablate.analysis.verdict import excludes_zero
 from ablate.records.frames import spelled
@@ -135,10 +135,10 @@ def _rows(
         share = contrast(values, family)
         part = 100 * share.effect / whole.effect if excludes_zero(whole) else math.nan
         about = {"name": each.name, "factor": each.factor, "level": each.level, "against": each.against}
-        rows.append({"kind": "share", **about, "family": family, "share": part, **_estimate(share)} | named)
+        rows.append({"kind": "share", **about, "family": family, "share": part, **share.columns()} | named)
     of_all = 100.0 if excludes_zero(whole) else math.nan
     about = {"name": "all of them", "factor": "", "level": pd.NA, "against": pd.NA, "family": ways, "share": of_all}
-    return [*rows, {"kind": "whole", **about, **_estimate(whole)} | named]
+    return [*rows, {"kind": "whole", **about, **whole.columns()} | named]
 
 
 def _worth(
@@ -169,8 +169,3 @@ def _worth(
 
 def _name(place: Mapping[str, str]) -> str:
     return ", ".join(f"{factor}={level}" for factor, level in place.items())
-
-
-def _estimate(c: Contrast) -> dict[str, Any]:
-    keys = ("effect", "low", "high", "low95", "high95", "p")
-    return {"seeds": c.pairs} | {key: getattr(c, key) for key in keys}

@@ -22,10 +22,10 @@ import pandas as pd
 from scipy.stats import trim_mean
 
 from ablate.analysis.comparability import unit_of
-from ablate.analysis.lattice import levels_in_order
+from ablate.analysis.lattice import changes, levels_in_order
 from ablate.analysis.prose import joined
 from ablate.records.spelling import spelled
-from ablate.records.tasks import level_of, task_factor
+from ablate.records.tasks import level_of, range_of, task_factor
 
 ENOUGH = 10
 """The fewest tasks that are summarised."""
@@ -66,11 +66,9 @@ class Tasks:
         factor = next(each for each in plan["factors"] if each["name"] == name)
         present = {level_of(arm, name) for arm in plan["arms"]}
         metric = plan["objective"]["metric"]
-        short = metric.rpartition("/")[2]
         ranges = {}
         for arm in plan["arms"]:
-            facts = arm.get("data", plan["data"]).get("facts", {})
-            floor, ceiling = facts.get(f"chance_{short}"), facts.get(f"ceiling_{short}")
+            floor, ceiling = range_of(plan, arm)
             if floor is not None and ceiling is not None and floor != ceiling:
                 ranges[level_of(arm, name)] = (float(floor), float(ceiling))
         names = tuple(level for level in map(spelled, levels_in_order(factor)) if level in present)
@@ -121,9 +119,10 @@ def by_task(plan: Mapping[str, Any], effects: pd.DataFrame, simple: pd.DataFrame
         name = f"{row['factor']}={spelled(row['level'])}"
         rows.append({"name": name, "task": task, "unit": units[task], "seeds": row["seeds"]} | _only(row, shared))
     if plan["design"] not in ("full", "fractional"):
-        base = next(arm for arm in plan["arms"] if arm["id"] == plan["baseline"])
+        base = arms[plan["baseline"]]["levels"]
         for row in effects.to_dict("records"):
-            name, task = architecture(arms[row["arm"]], base, tasks.factor), level_of(arms[row["arm"]], tasks.factor)
+            levels, task = arms[row["arm"]]["levels"], level_of(arms[row["arm"]], tasks.factor)
+            name = changes(levels, base, tasks.factor)
             if name:
                 rows.append(
                     {"name": name, "task": task, "unit": units[task], "seeds": row["pairs"]} | _only(row, shared)
@@ -132,16 +131,6 @@ def by_task(plan: Mapping[str, Any], effects: pd.DataFrame, simple: pd.DataFrame
     order = {name: place for place, name in enumerate(dict.fromkeys(frame["name"]))}
     places = frame["name"].map(order) * len(tasks.names) + frame["task"].map(tasks.names.index)
     return frame.iloc[places.argsort(kind="stable")].reset_index(drop=True)
-
-
-def architecture(arm: Mapping[str, Any], base: Mapping[str, Any], factor: str) -> str:
-    """What an arm is beside its task, by the levels in which it differs from the baseline; "" where in none."""
-    changed = [
-        f"{name}={spelled(level)}"
-        for name, level in arm["levels"].items()
-        if name != factor and spelled(level) != spelled(base["levels"].get(name))
-    ]
-    return ", ".join(changed)
 
 
 def scores(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
@@ -158,7 +147,7 @@ def scores(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
     if tasks is None:
         return pd.DataFrame(columns=list(SCORES))
     arms = {arm["id"]: arm for arm in plan["arms"]}
-    base = arms[plan["baseline"]]
+    base = arms[plan["baseline"]]["levels"]
     rows = []
     known = trials[trials["trial"] != ""]
     for id, seed, end, value in zip(*(known[key] for key in ("arm", "seed", "end", tasks.metric)), strict=True):
@@ -167,7 +156,7 @@ def scores(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
         score = (value - floor) / (ceiling - floor)
         if end == "diverged" and task in tasks.ranges:
             score = 0.0
-        name = architecture(arms[id], base, tasks.factor) or "baseline"
+        name = changes(arms[id]["levels"], base, tasks.factor) or "baseline"
         rows.append({"name": name, "task": task, "seed": seed, "end": end, "value": value, "score": score})
     return pd.DataFrame(rows, columns=list(SCORES))
 

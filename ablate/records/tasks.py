@@ -25,6 +25,13 @@ def level_of(arm: Mapping[str, Any], factor: str) -> str:
     return spelled(arm["levels"][factor])
 
 
+def range_of(plan: Mapping[str, Any], arm: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Floor and ceiling of the objective on an arm's task; None where the task does not state it."""
+    facts = arm.get("data", plan["data"]).get("facts", {})
+    name = plan["objective"]["metric"].rpartition("/")[2]
+    return facts.get(f"chance_{name}"), facts.get(f"ceiling_{name}")
+
+
 def task_baselines(plan: Mapping[str, Any]) -> dict[str, str]:
     """By identity, the arm that each arm on another task than the baseline's is compared with.
 

@@ -141,7 +141,7 @@ def yaml(study: Study) -> str:
 
 def baseline_config(study: Study) -> str:
     """The baseline with every option spelled out."""
-    arm = next(arm for arm in study.plan["arms"] if arm["id"] == study.plan["baseline"])
+    arm = study.planned[study.baseline.id]
     return redact(json.dumps(arm["config"], indent=2, ensure_ascii=False))
 
 

@@ -103,7 +103,7 @@ def how(study: Study) -> str:
 
 def comparison(study: Study) -> str:
     """What the figure of both comparisons shows."""
-    values = plain(in_words(next(arm for arm in study.plan["arms"] if arm["id"] == study.baseline.id)["tuned"]))
+    values = plain(in_words(study.planned[study.baseline.id]["tuned"]))
     return (
         "Difference to the baseline, paired by seed, with simultaneous 95% intervals: each arm at its own best values, "
         f"which carries the verdict, and below it at those that are best for the baseline ({values})."

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ablate.analysis import ablation, shapley
+from ablate.analysis.effects import family_of
 from ablate.analysis.prose import joined, number
 from ablate.reporting.effects import estimate, named, rows_of, text_of
 from ablate.reporting.figures.waterfall import Bar, Fall
@@ -51,7 +52,7 @@ def path_label(study: Study) -> str:
 
 def path_caption(study: Study, path: pd.DataFrame) -> str:
     """What the figure of a path shows."""
-    family = number(len(study.plan["arms"]) - 1, "arm")
+    family = number(family_of(study.plan), "arm")
     known = bool((path.loc[path["kind"] == "sum", "seeds"] > 0).all())
     start = "Each part begins where the last one ends. " if _follows(path) else ""
     own = "; of the sum and of the difference each its own" if known else ""

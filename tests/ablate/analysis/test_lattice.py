@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ablate.analysis.lattice import Lattice
+from ablate.analysis.lattice import Lattice, changes
 from ablate.analysis.results import Results
 from ablate.reporting import cells
 from ablate.reporting.answers import forest_rows
@@ -171,3 +171,16 @@ def test_the_grid_shows_the_arm_in_each_of_its_cells(dead: Results) -> None:
         ["1.015", "1.215"], ["1.115", "1.315"], ["1.430", "1.630"], ["1.430", "1.630"]
     ]  # fmt: skip
     assert grid.rows[3].cells[0].title == "norm=none, place=pre, drop=0.0: 4 of 4 seeds completed"
+
+
+@pytest.mark.parametrize(
+    ("levels", "base", "expected"),
+    [
+        ({"norm": "none", "drop": 0.1, "lr": 1.0}, {"norm": "layer", "drop": 0.1, "lr": 2.0}, "norm=none"),
+        ({"norm": None, "drop": 0.1}, {"norm": "null", "drop": 0.0}, "norm=null, drop=0.1"),
+        ({"norm": None}, {}, "norm=null"),  # no level of the other is not its level null
+        ({"lr": 1.0}, {"norm": "layer", "lr": 1.0}, ""),
+    ],
+)
+def test_what_a_cell_is_beside_one_factor(levels: dict[str, Any], base: dict[str, Any], expected: str) -> None:
+    assert changes(levels, base, "lr") == expected
