@@ -96,14 +96,18 @@ class TrialModule(pl.LightningModule):
         for group in self._optimizer.param_groups:
             group["lr"] = rate * group.get("lr_scale", 1.0)
         self.history.rates[self.done :] = [rate]  # a step that is repeated counts once
-        closure: Callable[[], Any] = partial(self._fitting, batch)
+        measured: list[tuple[Tensor, Tensor]] = []
+        closure: Callable[[], Any] = partial(self._fitting, batch, measured)
         with torch.autocast(self.device.type, enabled=False):
             self._optimizer.step(closure)
-        loss, _ = self._pending[-2:]
+        if not measured:
+            raise RuntimeError(f"{type(self._optimizer).__name__}.step does not call the closure that it is given")
+        loss, norm = measured[0]  # an optimizer may look further in a step, which is one step all the same
+        self._pending += [loss, norm]
         return loss
 
     @torch.enable_grad()  # an optimizer may ask for it where there are none, as Lightning's own closures allow
-    def _fitting(self, batch: Batch) -> Tensor:
+    def _fitting(self, batch: Batch, measured: list[tuple[Tensor, Tensor]]) -> Tensor:
         """The gradient, clipped, in micro-batches that fit; after an out-of-memory again, with smaller ones.
 
         The step is a function of the parameters and the buffers, and a pass leaves parameters alone. Where it has
@@ -128,7 +132,7 @@ class TrialModule(pl.LightningModule):
         limit = self.training_options.clip
         values = [value for _, value in self._parameters_named]
         norm = nn.utils.clip_grad_norm_(values, float("inf") if limit is None else limit)
-        self._pending += [loss, norm.detach()]
+        measured.append((loss, norm.detach()))
         return loss
 
     def _passes(self, parts: Sequence[MicroBatch]) -> Tensor:

@@ -26,7 +26,7 @@ from ablate_plugins.task import Text
 from tests.trial_maker import make_trial
 
 REGISTRY = Registry.installed()
-CARELESS = '''
+OPTIMIZERS = '''
 from typing import Literal
 
 import torch
@@ -42,6 +42,31 @@ class Careless(Optimizer):
     def build(self, parameters):
         """Plain steps."""
         return _Careless([value for _, value in parameters], {"lr": self.lr})
+
+
+class Thorough(Optimizer):
+    """Calls its closure several times in a step."""
+
+    kind: Literal["thorough"] = "thorough"
+
+    def build(self, parameters):
+        """L-BFGS."""
+        return torch.optim.LBFGS([value for _, value in parameters], lr=self.lr, max_iter=3)
+
+
+class Deaf(Optimizer):
+    """Does not call its closure."""
+
+    kind: Literal["deaf"] = "deaf"
+
+    def build(self, parameters):
+        """Plain steps."""
+        return _Deaf([value for _, value in parameters], lr=self.lr)
+
+
+class _Deaf(torch.optim.SGD):
+    def step(self, closure):
+        super().step()
 
 
 class _Careless(torch.optim.Optimizer):
@@ -245,10 +270,15 @@ def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert math.isfinite(told[-1][2])
 
 
-def test_an_optimizer_may_call_its_closure_where_torch_makes_no_gradients(tmp_path: Path) -> None:
-    (tmp_path / "careless.py").write_text(CARELESS, encoding="utf-8")
+def with_optimizers(folder: Path) -> Registry:
+    (folder / "optimizers.py").write_text(OPTIMIZERS, encoding="utf-8")
     registry = Registry.installed()
-    registry.add_file(tmp_path / "careless.py")
+    registry.add_file(folder / "optimizers.py")
+    return registry
+
+
+def test_an_optimizer_may_call_its_closure_where_torch_makes_no_gradients(tmp_path: Path) -> None:
+    registry = with_optimizers(tmp_path)
     losses = []
     for optimizer in (
         {"kind": "careless", "lr": 0.1},
@@ -259,3 +289,18 @@ def test_an_optimizer_may_call_its_closure_where_torch_makes_no_gradients(tmp_pa
         curves = read_series(folder.path / read_json(folder.result)["files"]["curves"]).to_pandas()
         losses.append(curves.query("metric == 'train/loss'")["value"].tolist())
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+
+
+def test_a_step_is_one_step_however_often_its_closure_is_called(tmp_path: Path) -> None:
+    folder = make_trial(tmp_path / "trial", steps=5, training={"optimizer": {"kind": "thorough", "lr": 0.1}})
+    assert train(folder, 1, with_optimizers(tmp_path)) == "complete"
+    record = read_json(folder.result)
+    assert record["steps"] == 5
+    curves = read_series(folder.path / record["files"]["curves"]).to_pandas()
+    assert curves.query("metric == 'grad_norm/global'")["step"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_an_optimizer_that_does_not_call_its_closure_is_told_so(tmp_path: Path) -> None:
+    folder = make_trial(tmp_path / "trial", steps=5, training={"optimizer": {"kind": "deaf", "lr": 0.1}})
+    with pytest.raises(RuntimeError, match=r"_Deaf\.step does not call the closure"):
+        train(folder, 1, with_optimizers(tmp_path))
