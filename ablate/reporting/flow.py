@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ablate.analysis.prose import joined
 from ablate.reporting import series
 from ablate.reporting.effects import named
-from ablate.reporting.names import listed
 from ablate.reporting.numbers import digits
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.tables import Column, Table
@@ -65,7 +65,7 @@ def unjudged(study: Study) -> Sequence[str]:
             w2 = mine[mine["role"] == "w2"]
             one = "only one block with a parameter of role w2" if len(w2) else "no parameter of role w2"
             reasons.setdefault(one if len(mine) else "no gradients on record", []).append(arm.label)
-    return [f"{listed(names)} {'has' if len(names) == 1 else 'have'} {why}" for why, names in reasons.items()]
+    return [f"{joined(names)} {'has' if len(names) == 1 else 'have'} {why}" for why, names in reasons.items()]
 
 
 def table(found: Sequence[Ratio]) -> Table:

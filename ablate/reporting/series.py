@@ -78,7 +78,7 @@ def first_to_last(probes: pd.DataFrame, role: str = "w2") -> pd.DataFrame:
     """The first block's gradient norm over the last one's, of the parameters of one role.
 
     Returns:
-        Columns arm, seed, step, value; empty where the model has one block or no such parameter.
+        Columns arm, seed, step, value; without those in which fewer than two blocks have such a parameter.
     """
     rows = probes[(probes["metric"] == "grad_norm") & (probes["role"] == role) & probes["layer"].notna()]
     empty = pd.DataFrame({"arm": [], "seed": [], "step": [], "value": []})
@@ -92,7 +92,7 @@ def first_to_last(probes: pd.DataFrame, role: str = "w2") -> pd.DataFrame:
     # Arms may differ in depth: the last block is the arm's own.
     last = wide.ffill(axis=1).iloc[:, -1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = wide[wide.columns.min()] / last
+        ratio = (wide[wide.columns.min()] / last).where(wide.notna().sum(axis=1) > 1)
     found: pd.DataFrame = ratio.rename("value").reset_index().dropna()
     return plain_arms(found)
 

@@ -6,7 +6,8 @@ import math
 
 import pandas as pd
 
-from ablate.analysis.course import first_bad
+from ablate.analysis.course import SHORT, first_bad
+from ablate.analysis.prose import number
 from ablate.reporting.effects import named
 from ablate.reporting.numbers import digits, fixed, plain, whole
 from ablate.reporting.study import Study
@@ -14,6 +15,8 @@ from ablate.reporting.tables import Column, Table
 
 UNKNOWN = "not found"
 """What a dash says in the place of a first bad value."""
+SHORT_RUN = "too short to judge"
+"""What a dash says in the place of spikes."""
 
 
 def spikes(study: Study) -> pd.DataFrame:
@@ -29,6 +32,17 @@ def spike_rule(study: Study) -> str:
     return " and ".join(rules)
 
 
+def unspiked(study: Study, spiked: int) -> str:
+    """What is to be said beside the marks of so many spikes: that there are none, or which runs were not examined."""
+    scores = study.results.courses()["spike_score"]
+    short, looks = int(scores.isna().sum()), f"too short to judge: the rule looks from step {SHORT.least}."
+    if short and short == len(scores):
+        return f"Runs are {looks}"
+    parts = ["" if spiked else "No run's training loss spiked."]
+    parts += [f"Of {number(len(scores), 'run')}, {short} {'is' if short == 1 else 'are'} {looks}"] if short else []
+    return " ".join(filter(None, parts))
+
+
 def by_arm(study: Study) -> Table:
     """How each arm's runs went: spikes, clipped steps, divergence, the largest logit."""
     courses = study.results.courses()
@@ -38,14 +52,14 @@ def by_arm(study: Study) -> Table:
     records = []
     for arm in study.arms:
         mine = of_arm.get(arm.id, courses.iloc[:0])
-        words = mine["course"].value_counts()
+        words, scores = mine["course"].value_counts(), mine["spike_score"]
         records.append(
             {
                 "name": arm.label, "look": arm.look, "runs": whole(len(mine)),
                 "ok": whole(words.get("ok", 0)), "diverged": whole(study.diverged(arm)),
                 "stuck": whole(words.get("stuck", 0)),
-                "spiked": whole(mine["spike_steps"].map(len).gt(0).sum()),
-                "spike_score": digits(100 * mine["spike_score"].mean(), 2),
+                "spiked": whole(scores.gt(0).sum() if scores.notna().any() else None),
+                "spike_score": digits(100 * scores.mean(), 2),
                 "clip_rate": fixed(100 * clipped.get(arm.id, math.nan), 0),
                 "max_logit": digits(logits.get(arm.id), 3),
             }
@@ -56,8 +70,8 @@ def by_arm(study: Study) -> Table:
         Column("ok", "nothing to remark"),
         Column("diverged", "diverged"),
         Column("stuck", "stuck"),
-        Column("spiked", "with loss spikes"),
-        Column("spike_score", "spikes", unit="% of steps"),
+        Column("spiked", "with loss spikes", empty=SHORT_RUN),
+        Column("spike_score", "spikes", unit="% of steps", empty=SHORT_RUN),
         Column("clip_rate", "clipped", unit="% of steps"),
         Column("max_logit", "largest logit", unit="of all seeds and steps"),
     ]

@@ -71,6 +71,7 @@ class Stability(Section):
             table=page.table(stability.by_arm(study), "stability-arms", "How the runs of each arm went"),
             cut=cut,
             rule=stability.spike_rule(study),
+            unspiked=stability.unspiked(study, len(spiked)),
             ended=len(study.results.courses()),
             diverged=page.table(diverged, "diverged-runs", "Every run that diverged") if diverged.records else "",
             insides=page.figure(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from ablate.slots import Section
 from ablate_plugins.section.training import GradientFlow, Stability
 from tests import study_maker
 from tests.study_maker import make_study
+
+PAIR = {"placement": ["pre", "post"], "scale": ["on", "off"]}
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,34 @@ def test_an_arm_without_w2_is_named_and_not_called_sound(gated: Path) -> None:
     assert "Not judged: ffn=swiglu2 has no parameter of role w2." in page
     assert "No judged arm&#39;s gradient" in page or "No judged arm's gradient" in page
     assert 'class="flag fine"' not in page
+
+
+def test_names_with_commas_stay_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = Study(Results(make_study(tmp_path / "study", design="full", factors=PAIR, seeds=1, steps=20)))
+    monkeypatch.setattr(flow, "ratios", lambda study: [flow.Ratio(study.arms[0], 1.0, 1.0)])
+    (reason,) = flow.unjudged(made)
+    assert reason == (
+        "scale=off; placement=post; and placement=post, scale=off have only one block with a parameter of role w2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [(40, "Runs are too short to judge: the rule looks from step 63."), (80, "No run's training loss spiked.")],
+)
+def test_runs_that_the_rule_cannot_judge_are_not_called_calm(tmp_path: Path, steps: int, said: str) -> None:
+    page = Page(Results(make_study(tmp_path / "study", factors={"ratio": [4, 1]}, seeds=2, steps=steps)))
+    text = html.unescape(Stability().render(page))
+    assert f"<p>{said}</p>" in text
+    assert ("too short to judge" in text) == (steps < 63)
+    spiked = [page.study.tables["stability-arms"].records[0][key] for key in ("spiked", "spike_score")]
+    assert spiked == (["", ""] if steps < 63 else ["0", "0"])
+
+
+def test_of_some_runs_it_is_said_that_they_are_too_short(tmp_path: Path) -> None:
+    lost = {("ratio=1", 0): "nonfinite"}
+    made = make_study(tmp_path / "study", factors={"ratio": [4, 1]}, seeds=2, steps=80, diverged=lost)
+    assert "Of 4 runs, 1 is too short to judge: the rule looks from step 63." in Stability().render(Page(Results(made)))
 
 
 def test_where_all_are_judged_nothing_is_said(tmp_path: Path) -> None:

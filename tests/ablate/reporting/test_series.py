@@ -59,6 +59,12 @@ def test_first_to_last_is_of_one_role() -> None:
     assert series.first_to_last(probes([(0, "q", 1.0), (1, "q", 1.0)])).empty
 
 
+def test_an_arm_of_one_block_has_no_first_to_last_beside_deeper_ones() -> None:
+    deep, shallow = probes([(0, "w2", 0.5), (1, "w2", 2.0)]), probes([(0, "w2", 1.0)]).assign(arm="b")
+    found = series.first_to_last(pd.concat([deep, shallow]))
+    assert found[["arm", "value"]].to_numpy().tolist() == [["a", 0.25]]
+
+
 def test_the_ends_are_the_first_step_and_each_trials_last() -> None:
     rows = [("a", 0, 0, 1.0), ("a", 0, 9, 2.0), ("b", 0, 0, 3.0), ("b", 0, 5, 4.0)]
     first, last = series.ends(frame(rows))
