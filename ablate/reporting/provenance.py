@@ -14,6 +14,9 @@ from ablate.reporting.privacy import redact
 from ablate.reporting.study import Study
 from ablate.reporting.tables import Column, Table
 
+FACT_UNITS = {"unigram_entropy": " nats"}
+"""The units of what is known of the data; what is not here has none."""
+
 
 def facts(study: Study) -> list[tuple[str, str]]:
     """What was run, with what, as pairs of a name and a value."""
@@ -33,7 +36,7 @@ def facts(study: Study) -> list[tuple[str, str]]:
                    f"{'thread' if plan['threads'] == 1 else 'threads'} a worker"),
         ("vocabulary", f"{plan['vocabulary']:,}"),
         ("data hash", str(plan["data"]["hash"])),
-        *((f"data: {plain(key).replace('_', ' ')}", f"{value:g}") for key, value in known),
+        *((f"data: {plain(key).replace('_', ' ')}", f"{value:g}{FACT_UNITS.get(key, '')}") for key, value in known),
         ("plan hash", str(plan["hash"])),
         ("git", f"{git['commit']}{dirty}" if git else "no repository"),
         ("divergence rule", _divergence(plan["diverged"])),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from ablate.analysis.course import STUCK
 from ablate.reporting import flow, provenance, trials
 from ablate.reporting.study import Study
 from ablate.slots import Page, Section
@@ -62,5 +63,5 @@ class Reproduce(Section):
             arms=page.table(provenance.arms(study), "arm-sizes", "Size and identity of each arm"),
             baseline=provenance.baseline_config(study),
             plan="" if study.leaves_out("the resolved plan") else provenance.rest_of_plan(study),
-            methods=page.template("methods.html", study=study, flow=flow.RULE),
+            methods=page.template("methods.html", study=study, flow=flow.RULE, stuck=STUCK),
         )

@@ -331,6 +331,13 @@ def test_speed_has_no_decimals_in_print_and_a_caveat(quickstart: Path) -> None:
     assert "tokens/s depends on what else the machine did" in " ".join(read(quickstart).text)
 
 
+def test_the_entropy_of_the_data_has_its_unit_and_stuck_is_defined(quickstart: Path) -> None:
+    page = quickstart.read_text(encoding="utf-8")
+    assert "<dt>data: unigram entropy</dt><dd>3.24 nats</dd>" in page
+    assert "<dt>data: ceiling accuracy</dt><dd>1</dd>" in page
+    assert "<dt>Stuck</dt><dd>A run whose final loss on the evaluation set is within 0.05 nats of the unigram" in page
+
+
 def test_a_complete_study_has_no_table_of_what_did_not_finish(quickstart: Path, lost: Path) -> None:
     assert "ends" not in read(quickstart).tables
     assert "ends" in read(lost).tables
