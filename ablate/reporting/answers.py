@@ -12,7 +12,8 @@ from ablate.analysis.verdict import Verdict
 from ablate.records.frames import spelled
 from ablate.reporting.effects import TONES, rows_of, text_of
 from ablate.reporting.factors import level_means
-from ablate.reporting.figures.forest import Row, beyond
+from ablate.reporting.figures import forest
+from ablate.reporting.figures.forest import Row
 from ablate.reporting.numbers import missing, plain
 from ablate.reporting.palette import Look, look
 from ablate.reporting.study import Study
@@ -88,13 +89,21 @@ def _sentence(verdict: Verdict, badge: str, matched: str) -> Sentence:
 def forest_caption(study: Study, rows: Sequence[Row]) -> str:
     """What the forest plot shows, and what is special in this one."""
     against = "reference level of its factor" if study.factorial else "baseline"
-    dots = "" if study.leaves_out("seed marks") else ", a faint dot for each seed"
-    parts = [f"Difference to the {against}, paired by seed: mean, simultaneous 95% interval{dots}"]
+    drawn = forest.shown(study, rows)
+    parts = [f"Difference to the {against}, paired by seed: mean"]
+    if drawn.intervals:
+        parts.append(", simultaneous 95% interval")
+    if drawn.dots:
+        parts.append(", a faint dot for each seed")
     if any(row.diverged for row in rows):
         parts.append(", and on the right how many diverged (✕)")
     parts.append(".")
-    if beyond(study, rows):
-        parts.append(" Arrows point to what is beyond the axis.")
+    if drawn.arrows:
+        parts.append(" An arrow stands for an effect beyond the axis and its interval; the numbers are beside it.")
+    if drawn.cut_intervals:
+        parts.append(" An interval that goes on beyond the axis ends in a triangle.")
+    if drawn.cut_dots:
+        parts.append(" Seeds beyond the axis have no dot.")
     if any(row.pale and row.effect is not None for row in rows):
         parts.append(" Pale rows are not comparable: their numbers are of what finished alone.")
     return "".join(parts)

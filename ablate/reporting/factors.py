@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.lattice import combinations, levels_in_order
+from ablate.analysis.lattice import combinations, is_number, levels_in_order
 from ablate.records.frames import spelled
+from ablate.reporting.palette import Look, look
 from ablate.reporting.study import Study
 
 
 def levels_of(study: Study, factor: str) -> list[str]:
-    """A factor's levels as they are spelled, the baseline's first."""
-    entry = next(entry for entry in study.plan["factors"] if entry["name"] == factor)
-    return [spelled(level) for level in levels_in_order(entry)]
+    """A factor's levels as they are spelled: numbers from the smallest to the largest, others the baseline's first."""
+    levels = _in_order(study, factor)
+    return [spelled(level) for level in (sorted(levels) if all(map(is_number, levels)) else levels)]
+
+
+def looks_of_levels(study: Study, factor: str, number: int | None = None) -> dict[str, Look]:
+    """How each level is drawn: the reference grey, all others as ``number``, or each in a way of its own."""
+    order = [spelled(level) for level in _in_order(study, factor)]
+    return {level: look(number if number and place else place) for place, level in enumerate(order)}
+
+
+def _in_order(study: Study, factor: str) -> list[Any]:
+    """A factor's levels, the baseline's first."""
+    return levels_in_order(next(entry for entry in study.plan["factors"] if entry["name"] == factor))
 
 
 def level_means(study: Study, factors: Sequence[str], only: Sequence[Sequence[str]] | None = None) -> pd.DataFrame:

@@ -85,12 +85,6 @@ def short_names(texts: Sequence[str], width: float, size: float = SMALL, weight:
     return [fit(text) for text in distinct(texts, fit)]
 
 
-def listed(texts: Sequence[str], most: int = 6) -> str:
-    """The texts with commas; of many, the first and how many more there are."""
-    rest = [f"{len(texts) - most} more"] if len(texts) > most else []
-    return ", ".join([*texts[:most], *rest])
-
-
 def _alike(found: Sequence[str], texts: Sequence[str], fit: Callable[[str], str]) -> list[list[int]]:
     """Places whose texts differ and look alike once they are fitted, group by group."""
     groups: dict[str, list[int]] = {}

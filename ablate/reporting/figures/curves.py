@@ -10,11 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from ablate.analysis.prose import joined
 from ablate.reporting import series
 from ablate.reporting.figures.forest import far_away
 from ablate.reporting.figures.lines import MOST_LINES, label_room, names_beside
 from ablate.reporting.layout import Label, Margins, few_ticks, heading, label_ends, panels
-from ablate.reporting.names import headings, listed
+from ablate.reporting.names import headings
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
 
@@ -23,8 +24,7 @@ from ablate.reporting.svg import drawn
 def objective(study: Study, arms: Sequence[Arm]) -> Figure:
     """The objective against tokens: the whole run, and the second half on its own scale; or a panel an arm."""
     frame = _against_tokens(study)
-    means = series.band(frame)
-    means["tokens"] = means["step"] * means["arm"].map({arm.id: arm.tokens for arm in arms})
+    means = _means(frame, arms)
     if len(arms) > MOST_LINES:
         return _small_multiples(study, arms, frame, means)
     room = label_room(arms, 220)
@@ -37,7 +37,8 @@ def objective(study: Study, arms: Sequence[Arm]) -> Figure:
     _tokens(whole)
     end = frame["tokens"].max()
     late.set_xlim(end / 2, end * 1.01)
-    _close_up(study, late, arms, frame[frame["tokens"] >= end / 2])
+    if limits := _close_up(study, arms, frame):
+        late.set_ylim(limits)
     _tokens(late)
     names = names_beside(arms, room)
     for axes in (whole, late):
@@ -61,20 +62,28 @@ def caption(study: Study, arms: Sequence[Arm]) -> str:
     if any(study.diverged(arm) for arm in arms) and not study.leaves_out("trial curves"):
         parts.append("✕ marks where a seed drops out.")
     if apart := [arm.label for arm in arms if study.apart(arm)]:
-        parts.append(f"Of another task or unit, and not to be read against the baseline: {listed(apart)}.")
+        parts.append(f"Of another task or unit, and not to be read against the baseline: {joined(apart)}.")
     if far := left_out(study, arms):
-        parts.append(f"The closer view leaves out {', '.join(arm.label for arm in far)}.")
+        parts.append(f"The closer view leaves out {joined([arm.label for arm in far])}.")
     return " ".join(parts)
 
 
 def left_out(study: Study, arms: Sequence[Arm]) -> list[Arm]:
-    """The arms whose last values are so far from the baseline's that the closer view leaves them out."""
-    if len(arms) > MOST_LINES:
+    """The arms whose means the closer view has nothing of, since they are so far from the baseline's."""
+    frame = _against_tokens(study)
+    limits = _close_up(study, arms, frame) if len(arms) <= MOST_LINES else None
+    if limits is None:
         return []
-    finals = study.values.mean()
-    away = {arm.id: abs(float(finals[arm.id] - finals[study.baseline.id])) for arm in arms}
-    edge = far_away([reach for id, reach in away.items() if id != study.baseline.id], 2 * study.smallest)
-    return [arm for arm in arms if away[arm.id] > edge]
+    means = _means(frame, arms)
+    late = means[means["tokens"] >= frame["tokens"].max() / 2]
+    seen = set(late.loc[late["mean"].between(*limits), "arm"])
+    return [arm for arm in arms if arm.id in set(late["arm"]) - seen]
+
+
+def _means(frame: pd.DataFrame, arms: Sequence[Arm]) -> pd.DataFrame:
+    """The arms' means with their bands, against tokens."""
+    means = series.band(frame)
+    return means.assign(tokens=means["step"] * means["arm"].map({arm.id: arm.tokens for arm in arms}))
 
 
 def _against_tokens(study: Study) -> pd.DataFrame:
@@ -82,13 +91,18 @@ def _against_tokens(study: Study) -> pd.DataFrame:
     return frame.assign(tokens=frame["step"] * frame["arm"].map({arm.id: arm.tokens for arm in study.arms}))
 
 
-def _close_up(study: Study, axes: Axes, arms: Sequence[Arm], late: pd.DataFrame) -> None:
-    """Fit the y-axis to the second half of the arms that are near the baseline."""
-    far = {arm.id for arm in left_out(study, arms)}
+def _close_up(study: Study, arms: Sequence[Arm], frame: pd.DataFrame) -> tuple[float, float] | None:
+    """The y-axis of the second half of the arms that end near the baseline; None where there is none."""
+    finals = study.values.mean()
+    away = {arm.id: abs(float(finals[arm.id] - finals[study.baseline.id])) for arm in arms}
+    edge = far_away([reach for id, reach in away.items() if id != study.baseline.id], 2 * study.smallest)
+    far = [id for id, reach in away.items() if reach > edge]
+    late = frame[frame["tokens"] >= frame["tokens"].max() / 2]
     values = late.loc[~late["arm"].isin(far) & np.isfinite(late["value"]), "value"]
-    if not values.empty:
-        room = 0.06 * float(values.max() - values.min()) or 0.05 * abs(float(values.max())) or 1.0
-        axes.set_ylim(values.min() - room, values.max() + room)
+    if values.empty:
+        return None
+    room = 0.06 * float(values.max() - values.min()) or 0.05 * abs(float(values.max())) or 1.0
+    return float(values.min() - room), float(values.max() + room)
 
 
 def _tokens(axes: Axes) -> None:

@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ablate.reporting.factors import level_means, levels_of
-from ablate.reporting.layout import PAGE, Label, Margins, few_ticks, heading, label_ends, panels
+from ablate.reporting.factors import level_means, levels_of, looks_of_levels
+from ablate.reporting.layout import PAGE, Label, Margins, few_ticks, heading, label_ends, panels, pixels
 from ablate.reporting.names import SMALL, short_names, shorten
 from ablate.reporting.numbers import TIMES, fixed, interval, plain
 from ablate.reporting.palette import GROUND, INK, MUTED, look
@@ -33,7 +33,7 @@ def main_effects(study: Study) -> Figure:
     width = min(300.0, PAGE / across - 54)
     figure, all_axes = panels(len(factors), across, (width, 170), Margins(50, 4, 44, 30))
     for number, (axes, factor) in enumerate(zip(all_axes, factors, strict=True), start=1):
-        levels, frame = levels_of(study, factor), means[factor]
+        levels, looks, frame = levels_of(study, factor), looks_of_levels(study, factor, number), means[factor]
         axes.set(xlim=(-0.35, len(levels) - 0.65), ylim=limits)
         if frame.empty:
             _nothing(axes)
@@ -45,10 +45,10 @@ def main_effects(study: Study) -> Figure:
             for place, level in enumerate(levels):
                 if level not in frame:  # no arm has it
                     continue
-                style = look(number if place else 0)
+                style = looks[level]
                 axes.plot(place, frame[level].mean(), style.marker, color=style.colour, ms=style.size(8), mec=GROUND,
                           mew=0.8)  # fmt: skip
-        _level_ticks(axes, levels, width)
+        _level_ticks(axes, levels, 0)
         few_ticks(axes, y=5)
         heading(axes, plain(factor), study.metric_and_unit)
     return figure
@@ -60,16 +60,19 @@ def interactions(study: Study, effects: pd.DataFrame) -> Figure:
     pairs = list(dict.fromkeys(zip(effects["factor"], effects["other"], strict=True)))
     means = {pair: level_means(study, list(pair)) for pair in pairs}
     limits = _limits(list(means.values()))
-    figure, all_axes = panels(len(pairs), 3, (200, 168), Margins(48, 125, 62, 44))
+    across_page = min(3, len(pairs))
+    margins = Margins(48, 125 if across_page == 3 else 200, 62, 44)
+    width = min(420.0, PAGE // across_page - margins.left - margins.right)
+    figure, all_axes = panels(len(pairs), 3, (width, 168 if across_page == 3 else 210), margins)
     for axes, (factor, other) in zip(all_axes, pairs, strict=True):
         across, lines, frame = levels_of(study, factor), levels_of(study, other), means[factor, other]
         axes.set(xlim=(-0.2, len(across) - 0.8), ylim=limits)
-        labels = []
+        labels, looks = [], looks_of_levels(study, other)
         if frame.empty:
             _nothing(axes)
-        names = short_names([f"{plain(other)}={line}" for line in lines], 100)
+        names = short_names([f"{plain(other)}={line}" for line in lines], 0.8 * margins.right)
         for number, line in enumerate(lines if not frame.empty else []):
-            style = look(number)
+            style = looks[line]
             at = [place for place, level in enumerate(across) if (level, line) in frame]
             if not at:  # no arm has it with any level of the other
                 continue
@@ -79,12 +82,12 @@ def interactions(study: Study, effects: pd.DataFrame) -> Figure:
             axes.plot(at, values.mean(axis=0), color=style.colour, lw=2, marker=style.marker,
                       ms=style.size(6.5), mec=GROUND, mew=0.8, dashes=style.dash or (None, None))  # fmt: skip
             labels.append(Label(names[number], float(values[:, -1].mean()), style))
-        _level_ticks(axes, across, 200)
+        _level_ticks(axes, across, 40)
         few_ticks(axes, y=5)
         label_ends(axes, labels)
         mine = effects[(effects["factor"] == factor) & (effects["other"] == other)]
         title = f"{plain(factor)} {TIMES} {plain(other)}"
-        heading(axes, title, _contrasts(study, mine), shorten(plain(factor), 200), room=110)
+        heading(axes, title, _contrasts(study, mine), shorten(plain(factor), width), room=110)
     return figure
 
 
@@ -107,8 +110,12 @@ def _limits(frames: Sequence[pd.DataFrame]) -> tuple[float, float]:
     return float(values.min() - room), float(values.max() + room)
 
 
-def _level_ticks(axes: Axes, levels: Sequence[str], width: float) -> None:
-    axes.set_xticks(range(len(levels)), short_names([plain(level) for level in levels], 0.75 * width / len(levels)))
+def _level_ticks(axes: Axes, levels: Sequence[str], side: float) -> None:
+    """Name the levels, each in the room up to its neighbours, and up to so many pixels beside the panel."""
+    low, high = axes.get_xlim()
+    step = pixels(axes)[0] / (high - low)
+    room = min(0.92 * step, 2 * (-low * step + side))
+    axes.set_xticks(range(len(levels)), short_names([plain(level) for level in levels], room))
     axes.tick_params(axis="x", labelcolor=INK)
     axes.grid(axis="x", visible=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -41,19 +42,20 @@ class Row:
         return max((abs(v) for v in (self.effect, self.low, self.high, *self.seeds) if v is not None), default=0.0)
 
 
-def far_away(reaches: Sequence[float], least: float) -> float:
+def far_away(reaches: Sequence[float], least: float, one_in: int = 2) -> float:
     """How far an axis has to reach so that few large effects do not squeeze all others.
 
-    Effects that are three times as large as the next smaller one, and are no more than half of all, are left beyond.
+    Effects that are three times as large as the next smaller one, and are few enough, are left beyond.
 
     Args:
         reaches: how far from zero each effect reaches.
         least: nothing below this counts as small.
+        one_in: no more than one effect in so many is left beyond.
     """
     known = sorted(reach for reach in reaches if math.isfinite(reach))
     for index in range(len(known) - 1, 0, -1):
         below = max(known[index - 1], least)
-        if known[index] > 3 * below and len(known) - index <= len(known) // 2:
+        if known[index] > 3 * below and len(known) - index <= len(known) // one_in:
             return below
     return max([*known, least])
 
@@ -101,15 +103,34 @@ def _limits(study: Study, rows: Sequence[Row]) -> tuple[float, float]:
     return low - room * (4 if min(far, default=0) < 0 else 1), high + room * (4 if max(far, default=0) > 0 else 1)
 
 
-def beyond(study: Study, rows: Sequence[Row]) -> bool:
-    """Whether the axis does not reach all that there is to show."""
+class Shown(NamedTuple):
+    """What a forest plot has of its rows, for its caption."""
+
+    intervals: bool
+    dots: bool
+    arrows: bool
+    """Whether an effect lies beyond the axis: an arrow is all that is drawn of it and of its interval."""
+    cut_intervals: bool
+    cut_dots: bool
+
+
+def shown(study: Study, rows: Sequence[Row]) -> Shown:
+    """What is drawn of these rows, and what lies beyond the axis."""
     low, high = _limits(study, rows)
-    values = [value for row in rows for value in (row.effect, row.low, row.high, *row.seeds) if value is not None]
-    return any(not low < value < high for value in values)
+    seeds = [seed for row in rows if not row.indent for seed in row.seeds if not study.leaves_out("seed marks")]
+    inside = [row for row in rows if row.effect is not None and low < row.effect < high]
+    bounds = [bound for row in inside for bound in (row.low, row.high) if row.low is not None and bound is not None]
+    return Shown(
+        intervals=bool(bounds),
+        dots=any(low < seed < high for seed in seeds),
+        arrows=any(row.effect is not None and row not in inside for row in rows),
+        cut_intervals=any(not low < bound < high for bound in bounds),
+        cut_dots=any(not low < seed < high for seed in seeds),
+    )
 
 
 def _edge(study: Study, rows: Sequence[Row]) -> float:
-    return far_away([row.reach for row in rows], 2 * study.smallest) * 1.12
+    return far_away([row.reach for row in rows], 2 * study.smallest, one_in=4) * 1.12
 
 
 def _row(axes: Axes, place: int, row: Row, dots: bool) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ablate.analysis.prose import joined
 from ablate.reporting import series
 from ablate.reporting.figures.lines import MOST_LINES, label_room, lines, strip_panels, strips
 from ablate.reporting.layout import Margins, few_ticks, heading, panels
-from ablate.reporting.names import listed, short_names, text_width
+from ablate.reporting.names import short_names, text_width
 from ablate.reporting.palette import GROUND, INK
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
@@ -78,7 +79,7 @@ def caption(study: Study) -> str:
         if names:
             absent.setdefault(names, []).append(title)
     for names, lacking in absent.items():
-        whose = "any arm" if len(names) == len(study.arms) else listed(names)
+        whose = "any arm" if len(names) == len(study.arms) else joined(names)
         parts.append(f"Not measured in {whose}: {', '.join(lacking)}.")
     return " ".join(parts)
 

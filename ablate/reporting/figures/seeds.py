@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from ablate.analysis.prose import joined
 from ablate.reporting.figures.forest import far_away
 from ablate.reporting.layout import Margins, few_ticks, heading, panels
-from ablate.reporting.names import SMALL, headings, listed
+from ablate.reporting.names import SMALL, headings
 from ablate.reporting.palette import BASELINE, GROUND, INK
 from ablate.reporting.study import Arm, Study
 from ablate.reporting.svg import drawn
@@ -31,8 +32,8 @@ def with_pairs(study: Study, arms: Sequence[Arm]) -> tuple[list[Arm], list[Arm]]
 def caption(empty: Sequence[Arm]) -> str:
     """What the figure shows, and which arms it has no line of."""
     text = "A line for each seed, from the baseline to the arm; lines that run alike agree."
-    names = listed([arm.label for arm in empty])
-    return f"{text} Without a seed to compare, and left out: {names}." if empty else text
+    left = [arm.label for arm in empty]
+    return f"{text} Without a seed to compare, and left out: {joined(left)}." if left else text
 
 
 @drawn

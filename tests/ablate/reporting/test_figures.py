@@ -36,6 +36,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     "path": {"design": "leave_one_out", "seeds": 3},
     "path_in_pieces": {"design": "add_one", "seeds": 2, "diverged": {("scale=off", 0)}, "holes": {"ratio=1": "no"}},
     "corners": {"design": "full", "seeds": 2, "factors": {"norm": ["layer", "rms", None], "depth": [1, 2, 3]}},
+    "numbers": {"design": "full", "seeds": 2, "factors": {"depth": [4, 1, 2, 8], "norm": ["l" * 22, "r" * 22]}},
     "long_full": {"design": "full", "seeds": 2, "factors": {"f" * 40: ["a", "b" * 300], "g": ["x", "y y " * 40]}},
 }
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.reporting.names import headings, in_heading, listed, short_names, text_width
+from ablate.reporting.names import headings, in_heading, short_names, text_width
 
 EIGHT = [
     "baseline", "placement=sandwich_rezero", "placement=prefixed_rezero", "residual=rezero", "ffn=swiglu",
@@ -53,8 +52,3 @@ def test_titles_stay_apart_and_say_whether_they_break() -> None:
     assert long
     assert headings([same], 160, 2) == ([same], True)
     assert headings(["a", "b"], 160, 2) == (["a", "b"], False)
-
-
-@pytest.mark.parametrize(("count", "text"), [(1, "0"), (3, "0, 1, 2"), (8, "0, 1, 2, 3, 4, 5, 2 more")])
-def test_a_long_list_is_cut(count: int, text: str) -> None:
-    assert listed([str(number) for number in range(count)]) == text

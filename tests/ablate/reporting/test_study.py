@@ -8,10 +8,11 @@ import pytest
 
 from ablate.analysis.results import Results
 from ablate.reporting import cells, flow
-from ablate.reporting.answers import forest_rows, sentences, shown
-from ablate.reporting.factors import level_means, levels_of
-from ablate.reporting.figures.forest import far_away
-from ablate.reporting.palette import BASELINE
+from ablate.reporting.answers import forest_caption, forest_rows, sentences, shown
+from ablate.reporting.factors import level_means, levels_of, looks_of_levels
+from ablate.reporting.figures import curves, factorial, forest
+from ablate.reporting.figures.forest import Row, far_away
+from ablate.reporting.palette import BASELINE, look
 from ablate.reporting.study import MOST_ARMS, Study
 from tests.study_maker import make_study
 
@@ -56,6 +57,48 @@ def test_level_means_average_over_the_other_factors(tmp_path: Path) -> None:
     assert one["off"].tolist() == [pytest.approx(1.75), pytest.approx(1.76)]
     both = level_means(full, ["placement", "scale"])
     assert both[("post", "off")].tolist() == [pytest.approx(2.4), pytest.approx(2.41)]
+
+
+def test_levels_that_are_numbers_ascend_and_the_baselines_is_grey(tmp_path: Path) -> None:
+    factors = {"depth": [4, 1, 2, 8], "scale": [False, True], "width": [2, 1, None]}
+    full = study(tmp_path, design="full", seeds=1, steps=20, factors=factors)
+    assert levels_of(full, "depth") == ["1", "2", "4", "8"]
+    assert levels_of(full, "scale") == ["false", "true"]
+    assert levels_of(full, "width") == ["2", "1", "null"]
+    looks = looks_of_levels(full, "depth", 3)
+    assert [level for level, style in looks.items() if style == look(0)] == ["4"]
+    grid = cells.grid(full)
+    assert grid is not None
+    assert [row.heads[0].text for row in grid.rows if row.heads[0].span] == ["1", "2", "4", "8"]
+    panel = factorial.main_effects(full).axes[0]
+    assert [tick.get_text() for tick in panel.get_xticklabels()] == ["1", "2", "4", "8"]
+
+
+def test_names_of_levels_are_whole_where_there_is_room(tmp_path: Path) -> None:
+    names = ["independent_activation", "inhibited_expansion"]
+    pair = study(tmp_path, design="full", seeds=1, steps=20, factors={"activation": names, "scale": ["on", "off"]})
+    (panel,) = factorial.interactions(pair, pair.results.interactions()).axes
+    assert [tick.get_text() for tick in panel.get_xticklabels()] == names
+
+
+def test_the_closer_view_names_the_arms_that_it_does_not_show(tmp_path: Path) -> None:
+    found = {"baseline": 1.7, "placement=post": 1.75, "scale=off": 1.8, "residual=none": 3.2, "ratio=1": 1.72}
+    made = study(tmp_path, seeds=2, steps=100, outcomes=found | {"ratio=2": 1.71})
+    assert [arm.label for arm in curves.left_out(made, made.arms)] == ["residual=none"]
+    assert curves.caption(made, made.arms).endswith("The closer view leaves out residual=none.")
+    late = curves.objective(made, made.arms).axes[1]
+    low, high = late.get_ylim()
+    assert low < 1.7
+    assert 1.8 < high < 3.2
+
+
+def test_an_arm_far_off_at_the_end_is_not_left_out_where_the_closer_view_shows_its_mean(tmp_path: Path) -> None:
+    found = {"baseline": 1.7, "ratio=1": 1.71, "ratio=2": 1.735}
+    made = study(tmp_path, seeds=2, steps=100, factors={"ratio": [4, 1, 2]}, outcomes=found, smallest_effect=0.005)
+    assert far_away([0.01, 0.035], 2 * made.smallest) == 0.01
+    # The seeds of the arms nearby begin their second half above where this arm's mean ends.
+    assert "ratio=2" in [text.get_text() for text in curves.objective(made, made.arms).axes[1].texts]
+    assert curves.left_out(made, made.arms) == []
 
 
 def test_level_means_leave_out_seeds_and_cells_that_are_missing(tmp_path: Path) -> None:
@@ -141,3 +184,34 @@ def test_many_sentences_wait_behind_a_line(tmp_path: Path) -> None:
 )
 def test_few_far_effects_do_not_squeeze_the_others(reaches: list[float], edge: float) -> None:
     assert far_away(reaches, 0.04) == pytest.approx(max(edge, 0.04))
+
+
+def row(effect: float, spread: float | None = 0.01, seeds: tuple[float, ...] = ()) -> Row:
+    low, high = (None, None) if spread is None else (effect - spread, effect + spread)
+    return Row("arm", look(1), effect, low, high, seeds)
+
+
+def test_the_axis_of_the_forest_leaves_a_quarter_of_the_effects_beyond_at_most(tmp_path: Path) -> None:
+    made = study(tmp_path, seeds=2, steps=20)
+    near = [row(0.05), row(0.06), row(0.07)]
+    (axes,) = forest.forest(made, [*near, row(1.5)]).axes
+    assert axes.get_xlim()[1] < 0.2
+    (axes,) = forest.forest(made, [*near, row(1.5), row(1.6)]).axes
+    assert axes.get_xlim()[1] > 1.6
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row(0.05, seeds=(0.04, 0.06))], "mean, simultaneous 95% interval, a faint dot for each seed."),
+        ([row(0.05, None)], "mean."),
+        (
+            [row(0.05), row(0.06), row(0.07), row(1.5, seeds=(1.4, 1.6))],
+            "mean, simultaneous 95% interval. An arrow stands for an effect beyond the axis and its interval; the "
+            "numbers are beside it. Seeds beyond the axis have no dot.",
+        ),
+    ],
+)
+def test_the_caption_of_the_forest_promises_what_is_drawn(tmp_path: Path, rows: list[Row], said: str) -> None:
+    caption = forest_caption(study(tmp_path, seeds=2, steps=20), rows)
+    assert caption == f"Difference to the baseline, paired by seed: {said}"
