@@ -41,7 +41,7 @@ def anova(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
 
     Columns:
         kind (text): ``block``, ``main effect``, ``interaction`` or ``residual``. term (text): as ``residual:scale``;
-            ``seed`` for the block, ``residual`` for the residual. factor, other (text): the term's; "" where it has
+            ``(seed)`` for the block, ``(residual)`` for the residual. factor, other (text): the term's; "" where it has
             none.
         df (int): degrees of freedom. sum_sq (float): sum of squares, Type III, in the objective's unit squared.
         F, p (float): against the residual; NaN where that has no degrees of freedom, or nothing is left for it. They
@@ -181,13 +181,13 @@ class _Layout:
 
     def _rows(self) -> list[dict[str, Any]]:
         fitted = self._fitted()
-        rows = [{"kind": "block", "term": "seed"} | fitted["C(seed, Sum)"]] if "C(seed, Sum)" in fitted else []
+        rows = [{"kind": "block", "term": "(seed)"} | fitted["C(seed, Sum)"]] if "C(seed, Sum)" in fitted else []
         for term, why in self.terms.items():
             names = [self.names[place] for place in term]
             row = {"kind": "main effect" if len(term) == 1 else "interaction", "term": ":".join(names)}
             row |= {"factor": names[0], "other": names[1] if len(term) > 1 else "", "left_out": why}
             rows.append(row | ({"df": 0} if why else fitted[_coded(term)]))
-        return [*rows, {"kind": "residual", "term": "residual"} | fitted["Residual"]]
+        return [*rows, {"kind": "residual", "term": "(residual)"} | fitted["Residual"]]
 
     def _fitted(self) -> dict[str, dict[str, Any]]:
         """What statsmodels finds for each term of the model and the residual, by its names for them."""

@@ -127,7 +127,7 @@ class Blocks:
             name=name, against=against, contrast=c, planned=self.seeds, diverged=plus.trials_diverged,
             ended=plus.trials_ended, baseline_diverged=minus.trials_diverged if survived else 0,
             baseline_ended=minus.trials_ended, ranks=ranked_direction(ranked, alone), stuck=plus.stuck,
-            settle=settling(c, self.objective.smallest_effect, family),
+            baseline_stuck=minus.stuck, settle=settling(c, self.objective.smallest_effect, family),
             unigram_entropy=self._entropy, noun="trials", note=note, incomparable=reason,
             where=f" on average over {number(len(remaining), 'cell')}" if len(cells) > 1 else "",
         )  # fmt: skip
@@ -181,6 +181,7 @@ class Blocks:
             baseline_ended=sum(self._grid.number(arm, "complete", "diverged") for arm in minus),
             ranks=ranked_direction([self.objective.worse(v) for v in each[np.isfinite(each)]], alone),
             stuck=sum(sum(self._grid.stuck[arm]) for arm in plus),
+            baseline_stuck=sum(sum(self._grid.stuck[arm]) for arm in minus),
             settle=settling(c, self.objective.smallest_effect, family), unigram_entropy=self._entropy, noun="trials",
             where=f" on average over {number(len(both), 'arm')}", incomparable=reason or mixed,
         )  # fmt: skip

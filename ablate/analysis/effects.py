@@ -125,6 +125,7 @@ def evidence(
             baseline_diverged=grid.number(baseline, "diverged"),
             baseline_ended=grid.number(baseline, "complete", "diverged"),
             ranks=ranked_direction([objective.worse(value) for value in finite], alone), stuck=sum(grid.stuck[id]),
+            baseline_stuck=sum(grid.stuck[baseline]),
             settle=settling(c, objective.smallest_effect, family), unigram_entropy=entropy,
             unit=unit_of(plan, id) if id in references else None,
             no_data=grid.lost(id) or grid.lost(baseline, " of baseline"), incomparable=reason,

@@ -26,7 +26,10 @@ MOST_ALIASES = 6
 def families(plan: Mapping[str, Any], factorial: Factorial) -> str:
     """What the verdicts are on, and for how many of them the intervals hold together."""
     if plan["design"] not in DESIGNS:
-        each = number(family_of(plan) if len(plan["arms"]) > 1 else 0, "arm")
+        arms = family_of(plan) if len(plan["arms"]) > 1 else 0
+        if arms == 1:
+            return "The interval that carries the verdict is a 95% interval."
+        each = number(arms, "arm")
         return f"The intervals that carry the verdicts hold together at 95% for the {each} planned (Bonferroni)."
     if plan["design"] == "fractional":
         size = number(factorial.families["main effects"], "main effect")
@@ -35,6 +38,8 @@ def families(plan: Mapping[str, Any], factorial: Factorial) -> str:
             f"reference; their intervals hold together at 95% for the {size} (Bonferroni)."
         )
     smallest = Objective.of(plan).smallest_effect
+    if sum(factorial.families.values()) == 1:
+        return "The verdict is on the only main effect; the interval that carries it is a 95% interval."
     sizes = [number(size, kind.removesuffix("s")) for kind, size in factorial.families.items()]
     return (
         "Verdicts are on the main effects, and on simple effects where an interaction is large: its interval excludes "

@@ -221,18 +221,18 @@ def sentence(row: Mapping[str, Any], objective: Objective) -> str:
     missing = f" Left out: {row['left_out']}." if row["left_out"] else ""
     if not row["seeds"]:
         return f"{factor}: no trend, since fewer than {LEAST} levels have every trial in a seed.{missing}"
-    log = row["scale"] == "log-log"
+    log, unit = row["scale"] == "log-log", "" if objective.unit == "share" else objective.unit
     span = f"{number(row['levels'], 'level')}, {row['low_level']:g} to {row['high_level']:g}"
     seeds = number(row["seeds"], "seed")
     over = f", averaged over {number(row['cells'], 'combination')} of the other factors" if row["cells"] > 1 else ""
-    per = "per log-log" if log else f"{objective.unit} per ln({factor})".strip()
+    per = "on log-log axes" if log else f"{unit} per ln({factor})".strip()
     slope = estimate(row["slope"], row["low95"], row["high95"])
-    unit = "%" if log else f" {objective.unit}".rstrip()
-    doubling = estimate(row["doubling"], row["doubling_low95"], row["doubling_high95"], unit)
+    change = "%" if log else f" {unit}".rstrip()
+    doubling = estimate(row["doubling"], row["doubling_low95"], row["doubling_high95"], change)
     scale = "" if log else f" Not every {metric} is positive, so it is fitted as it is and not its logarithm."
     bent = ""
     if row["misfit"] > objective.smallest_effect:
-        off = f"{row['misfit']:.{decimals(objective)}f} {objective.unit}".rstrip()
+        off = f"{row['misfit']:.{decimals(objective)}f} {unit}".rstrip()
         bent = f" A straight line misses a level's mean by up to {off}, which is more than what matters."
     return (
         f"{factor}: slope {slope} {per}, over {span}, by {seeds}{over}: doubling {factor} changes {metric} by "

@@ -68,6 +68,7 @@ class Evidence:
     ranks: int
     """1 where the arm is worse by ranks, -1 where better; diverged seeds rank as worst."""
     stuck: int
+    baseline_stuck: int
     settle: int | None
     unigram_entropy: float = math.nan
     noun: str = "seeds"
@@ -161,10 +162,12 @@ def sentence(evidence: Evidence, verdict: str, objective: Objective) -> str:
         clauses = [f"{lead} makes no practical difference to {e.against}: {size} lies within ±{matters}"]
     else:
         clauses = _comparison(e, verdict, objective, f"{lead} is", size)
-    if is_stuck(e):
+    # Where the reference is stuck as often, what both have in common is the cause.
+    if is_stuck(e) and e.stuck * e.baseline_ended > e.baseline_stuck * e.ended:
         known = f", {e.unigram_entropy:.2f} nats" if math.isfinite(e.unigram_entropy) else ""
         stuck = f"{e.stuck} of {e.ended} {e.noun} end within {STUCK} nats of the unigram entropy{known}"
-        clauses.append(f"it is stuck: {stuck}")
+        theirs = f" ({e.against}: {e.baseline_stuck} of {e.baseline_ended})" if e.baseline_stuck else ""
+        clauses.append(f"it is stuck: {stuck}{theirs}")
     if len(clauses) > 1 and verdict not in ("one seed, no interval", "no practical difference"):
         clauses.append(f"smallest effect that matters {matters}")
     return "; ".join([*clauses, *([e.note] if e.note else [])]) + "."
@@ -223,8 +226,11 @@ def measured(
     where: str = "",
     interval: str = "95% simultaneous CI",
 ) -> str:
-    """An effect with its unit and, where it is known, its interval: ``+0.08 nats val/loss [95% CI +0.05, +0.11]``."""
-    unit = f"{objective.unit} " if objective.unit else ""
+    """An effect with its unit and, where it is known, its interval: ``+0.08 nats val/loss [95% CI +0.05, +0.11]``.
+
+    A share is a number alone, as ``+0.020 val/accuracy``.
+    """
+    unit = f"{objective.unit} " if objective.unit not in ("", "share") else ""
     places = decimals(objective)
     bounded = math.isfinite(low) and math.isfinite(high)
     if bounded:

@@ -11,7 +11,7 @@ from ablate.experiment.equal_levels import without_effect
 from ablate.experiment.identity import spelled, text, written
 from ablate.experiment.keys import ELSEWHERE, NO_FACTOR, STEPS, deeper, did_you_mean, in_setup, meant_path
 from ablate.experiment.levels import Bench, Level, label, same_label, same_value, shown, value_key
-from ablate.experiment.paths import Place, class_at, fields_at, overlap, unread
+from ablate.experiment.paths import MISSING, Place, class_at, fields_at, overlap, unread, value_at
 from ablate.experiment.schema import Factor
 from ablate.experiment.settings import Setup
 from ablate.registry import closest
@@ -271,6 +271,15 @@ def read_path(bench: Bench, dotted: str, source: Place, *, key: bool = False, an
     return path
 
 
+def _had(bench: Bench, levels: Sequence[Level]) -> str:
+    """What the baseline has where the levels differ, as ", `learned`"; of several options, each with its path."""
+    paths = list(dict.fromkeys(path for level in levels for path in level.changes))
+    values = {path: value_at(path, bench.raw, bench.registry) for path in paths}
+    known = {".".join(map(str, path)): shown(label(value)) for path, value in values.items() if value is not MISSING}
+    found = [value if len(paths) == 1 else f"{path}: {value}" for path, value in known.items()]
+    return "".join(f", `{each}`" for each in found)
+
+
 def _baseline(bench: Bench, name: str, levels: list[Level], *, there: bool) -> Level | None:
     """The level that the file names; else the one that equals what the baseline has (`add_one`: the other one)."""
     named = bench.settings.baseline or {}
@@ -287,6 +296,6 @@ def _baseline(bench: Bench, name: str, levels: list[Level], *, there: bool) -> L
         return next((level for level in levels if level is not equal), equal)
     if equal is None and levels and check_set(bench, name, levels):
         help = "add that level, or say which level is the baseline's: `baseline: {" + name + ": LEVEL}`"
-        words = f"no level of `{name}` equals what the baseline has"
+        words = f"no level of `{name}` equals what the baseline has{_had(bench, levels)}"
         bench.report("G204", words, ("factors", name), key=True, otherwise=help)
     return equal

@@ -146,6 +146,11 @@ def caption(study: Study, name: str, title: str) -> str:
 def note(study: Study) -> str:
     """What the tables leave unsaid."""
     short = " Arms are named by the levels in which they differ from the baseline." if study.factorial else ""
+    if study.factorial:
+        short += (
+            " Partial η² is t² / (t² + seeds - 1), an effect against its own variation over the seeds; in the analysis "
+            "of variance a term is held against the residual of the whole model, so that its partial η² is another."
+        )
     return (
         "Δ is the mean of the differences paired by seed, with its simultaneous 95% interval. Columns in which all "
         f"rows agree are left out; effects.csv has every column, and effects.tex the tables for LaTeX.{short} "
@@ -172,7 +177,8 @@ def effects_csv(study: Study) -> str:
             "simple effect": study.results.simple_effects(),
         }
         for kind, frame in frames.items():
-            records += [estimate(study, row) | {"kind": kind, "metric": objective} for row in rows_of(frame)]
+            about: Record = {"kind": kind, "metric": objective}
+            records += [estimate(study, row) | about | _unjudged(row) for row in rows_of(frame)]
     for metric in study.plan["objective"].get("secondary", ()):
         rows = secondary_table(study, metric).records
         records += [{**record, "kind": "secondary", "metric": plain(metric)} for record in rows]
@@ -294,6 +300,11 @@ def estimate(study: Study, row: Mapping[str, Any]) -> Record:
         "left_out": plain(str(row.get("left_out", ""))),
         "verdict": row.get("verdict", ""),
     }
+
+
+def _unjudged(row: Mapping[str, Any]) -> Record:
+    """No verdict for a simple effect that gets none, since no large interaction involves it."""
+    return {} if row.get("judged", True) else {"verdict": ""}
 
 
 def _levels(study: Study, levels: Mapping[str, Any]) -> Record:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ablate.analysis.results import Results
+from ablate.errors import InputError
 from tests.studies.simulation import ALIKE, NONE, Case, Estimates, claims
 
 STUDIES = 100_000
@@ -81,7 +82,16 @@ def same(arms: Sequence[Mapping[str, Any]]) -> bool:
     return all(other == first for other in others)
 
 
-if __name__ == "__main__":
-    judged = judge(Path(sys.argv[1]))
+def main(folder: Path) -> int:
+    """Print what a study's verdicts claim; 0 where chance alone explains it, else 1."""
+    try:
+        judged = judge(folder)
+    except (ValueError, InputError) as error:
+        print(error, file=sys.stderr)
+        return 1
     print(judged)
-    raise SystemExit(0 if judged.passes else 1)
+    return 0 if judged.passes else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1])))

@@ -138,7 +138,7 @@ def check(differences: Floats, smallest: float) -> int:
     words, wrong, family = estimates.words(smallest), 0, differences.shape[1]
     for place in np.ndindex(words.shape):
         c, seeds = contrast(differences[place], family), differences.shape[-1]
-        evidence = Evidence("arm", "baseline", c, seeds, 0, seeds, 0, seeds, 0, 0, None)
+        evidence = Evidence("arm", "baseline", c, seeds, 0, seeds, 0, seeds, 0, 0, 0, None)
         effect, together, alone = (part[place] for part in (estimates.effect, estimates.together, estimates.alone))
         ours = [effect - together, effect + together, effect - alone, effect + alone]
         same = np.allclose(ours, [c.low, c.high, c.low95, c.high95], rtol=1e-9, atol=1e-12)

@@ -71,7 +71,8 @@ def _evidence(a: Results, b: Results, pair: Pair, grids: tuple[Grid, Grid], fami
         diverged=after.number(new, "diverged"), ended=after.number(new, "complete", "diverged"),
         baseline_diverged=before.number(old, "diverged"), baseline_ended=before.number(old, "complete", "diverged"),
         ranks=ranked_direction([objective.worse(value) for value in finite], ends.count(("complete", "diverged"))),
-        stuck=sum(after.stuck[new]), settle=settling(c, objective.smallest_effect, family),
+        stuck=sum(after.stuck[new]), baseline_stuck=sum(before.stuck[old]),
+        settle=settling(c, objective.smallest_effect, family),
         unigram_entropy=unigram_entropy(b.plan, b.trials()), no_data=after.lost(new) or before.lost(old, " of A's"),
         incomparable=reason,
     )  # fmt: skip

@@ -42,17 +42,18 @@ def test_sums_of_squares_by_hand(tmp_path: Path) -> None:
     """The means are 1.175 and 1.925 by a, 1.325 and 1.775 by b, 1.425 and 1.675 by seed, 1.55 in all, of 8 values."""
     rows, how = table(tmp_path, factors=SQUARE, outcomes=cells, seeds=2)
     assert [(row["kind"], term) for term, row in rows.items()] == [
-        ("block", "seed"), ("main effect", "a"), ("main effect", "b"), ("interaction", "a:b"), ("residual", "residual")
+        ("block", "(seed)"), ("main effect", "a"), ("main effect", "b"), ("interaction", "a:b"),
+        ("residual", "(residual)"),
     ]  # fmt: skip
-    sums = {"seed": 8 * 0.125**2, "a": 8 * 0.375**2, "b": 8 * 0.225**2, "a:b": 8 * 0.1**2}
+    sums = {"(seed)": 8 * 0.125**2, "a": 8 * 0.375**2, "b": 8 * 0.225**2, "a:b": 8 * 0.1**2}
     left = 21 - 8 * 1.55**2 - sum(sums.values())
     for term, sum_sq in sums.items():
         assert (rows[term]["df"], rows[term]["sum_sq"]) == (1, pytest.approx(sum_sq))
         assert rows[term]["F"] == pytest.approx(sum_sq / (left / 3))
         assert rows[term]["p"] == pytest.approx(stats.f.sf(sum_sq / (left / 3), 1, 3))
         assert rows[term]["partial_eta2"] == pytest.approx(sum_sq / (sum_sq + left))
-    assert (rows["residual"]["df"], rows["residual"]["sum_sq"]) == (3, pytest.approx(left))
-    assert math.isnan(rows["residual"]["F"])
+    assert (rows["(residual)"]["df"], rows["(residual)"]["sum_sq"]) == (3, pytest.approx(left))
+    assert math.isnan(rows["(residual)"]["F"])
     assert how == "8 of 8 trials; balanced, so that the sums do not depend on what else is in the model."
 
 
@@ -65,7 +66,7 @@ def type_three(results: Results, names: list[str]) -> dict[str, float]:
         count = codes.max() + 1
         return np.vstack([np.eye(count - 1), -np.ones(count - 1)])[codes]
 
-    parts = {"1": np.ones((len(done), 1)), "seed": coded(done["seed"])}
+    parts = {"1": np.ones((len(done), 1)), "(seed)": coded(done["seed"])}
     parts |= {name: coded(done[f"factor.{name}"]) for name in names}
     for one, other in itertools.combinations(names, 2):
         products = parts[one][:, :, None] * parts[other][:, None, :]
@@ -89,7 +90,7 @@ def test_unbalanced_sums_are_of_type_three(tmp_path: Path) -> None:
     rows = {row["term"]: row for row in results.anova().to_dict("records")}
     for term, sum_sq in type_three(results, ["a", "b", "c"]).items():
         assert rows[term]["sum_sq"] == pytest.approx(sum_sq)
-    assert [rows[term]["df"] for term in ("seed", "a", "b", "a:b", "b:c")] == [2, 2, 1, 2, 1]
+    assert [rows[term]["df"] for term in ("(seed)", "a", "b", "a:b", "b:c")] == [2, 2, 1, 2, 1]
     assert anova.how(results.plan, results.trials()) == (
         "30 of 36 trials; unbalanced: Type III sums, each term beyond all others; nothing was filled in for "
         "3 excluded, 2 failed and 1 diverged."
@@ -115,7 +116,7 @@ def test_an_interaction_with_a_hole_is_left_out_and_named(
     assert math.isnan(lost["F"])
     assert all(rows[term]["left_out"] == "" and rows[term]["F"] > 0 for term in ("a", "b"))
     cells = math.prod(map(len, factors.values())) - 1
-    assert rows["residual"]["df"] == 3 * cells - sum(rows[term]["df"] for term in ("seed", "a", "b")) - 1
+    assert rows["(residual)"]["df"] == 3 * cells - sum(rows[term]["df"] for term in ("(seed)", "a", "b")) - 1
 
 
 def test_a_level_without_a_trial_leaves_the_others_to_compare(tmp_path: Path) -> None:
@@ -129,14 +130,14 @@ def test_a_factor_of_which_one_level_is_left_cannot_be_estimated(tmp_path: Path)
     gone = {(f"a=y, b={b}", seed) for b in "pq" for seed in range(3)}
     rows, _ = table(tmp_path, factors=SQUARE, seeds=3, diverged=gone)
     assert rows["a"]["left_out"] == rows["a:b"]["left_out"] == "a has one level in the trials that completed"
-    assert (rows["b"]["df"], rows["residual"]["df"]) == (1, 2)
+    assert (rows["b"]["df"], rows["(residual)"]["df"]) == (1, 2)
 
 
 def test_factors_that_change_together_cannot_be_told_apart(tmp_path: Path) -> None:
     holes = dict.fromkeys(("a=x, b=q", "a=y, b=p"), "they cannot work together")
     rows, _ = table(tmp_path, factors=SQUARE, seeds=3, holes=holes)
     assert rows["a"]["left_out"] == rows["b"]["left_out"] != ""
-    assert rows["residual"]["df"] == 3
+    assert rows["(residual)"]["df"] == 3
 
 
 def test_arms_without_a_factor_and_arms_for_two_are_counted_once(tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_arms_without_a_factor_and_arms_for_two_are_counted_once(tmp_path: Path)
     assert rows["a"]["left_out"] == "a has one level in the trials that completed"
     both, also = table(tmp_path / "two", factors=SQUARE, seeds=3, together={"a=y, b=q": "a=y, b=p"})
     assert also.startswith("9 of 9 trials; unbalanced")
-    assert both["residual"]["df"] == 9 - 1 - 2 - 1 - 1
+    assert both["(residual)"]["df"] == 9 - 1 - 2 - 1 - 1
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
@@ -159,7 +160,7 @@ def test_no_f_is_given_where_nothing_is_left_to_compare_with(tmp_path: Path, see
         return float(levels["a"] == "y") + 2 * bool(levels["b"] == "q") + seed
 
     rows, _ = table(tmp_path, factors=SQUARE, outcomes=value, seeds=seeds)
-    assert [rows[term]["df"] for term in ("a", "b", "a:b", "residual")] == [1, 1, 1, 3 * (seeds - 1)]
+    assert [rows[term]["df"] for term in ("a", "b", "a:b", "(residual)")] == [1, 1, 1, 3 * (seeds - 1)]
     assert all(math.isnan(row["F"]) and math.isnan(row["p"]) for row in rows.values())
 
 
@@ -177,14 +178,15 @@ def test_factors_may_be_called_seed_and_residual(tmp_path: Path) -> None:
     results = Results(make_study(tmp_path / "study", design="full", factors={"seed": [1, 2], "residual": [1, 2]}))
     frame = results.anova()
     assert list(frame["kind"]) == ["block", "main effect", "main effect", "interaction", "residual"]
+    assert list(frame["term"]) == ["(seed)", "seed", "residual", "seed:residual", "(residual)"]
     assert list(frame["factor"]) == ["", "seed", "residual", "seed", ""]
 
 
 def test_a_fraction_has_main_effects_alone(tmp_path: Path) -> None:
     factors = {key: [0, 1] for key in "abcd"}
     rows, how = table(tmp_path, design="fractional", factors=factors, seeds=3)
-    assert list(rows) == ["seed", "a", "b", "c", "d", "residual"]
-    assert (rows["a"]["df"], rows["residual"]["df"]) == (1, 24 - 1 - 2 - 4)
+    assert list(rows) == ["(seed)", "a", "b", "c", "d", "(residual)"]
+    assert (rows["a"]["df"], rows["(residual)"]["df"]) == (1, 24 - 1 - 2 - 4)
     assert how.startswith("24 of 24 trials; balanced")
 
 

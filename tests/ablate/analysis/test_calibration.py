@@ -211,5 +211,14 @@ def test_the_a_a_experiment_finds_no_more_than_chance_allows(tmp_path: Path) -> 
 
 
 def test_what_is_no_a_a_study_is_refused(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "study", factors={"placement": ["pre", "post"]})
     with pytest.raises(ValueError, match="is no complete A/A study"):
-        aa.judge(make_study(tmp_path / "study", factors={"placement": ["pre", "post"]}))
+        aa.judge(study)
+
+
+def test_an_a_a_study_that_is_not_there_yet_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_study(tmp_path / "study", factors={"stream": [None, "s01"]}, waiting=[("stream=s01", 5)])
+    assert aa.main(study) == 1
+    assert capsys.readouterr().err == f"{study} is no complete A/A study\n"
+    assert aa.main(tmp_path / "none") == 1
+    assert "Traceback" not in capsys.readouterr().err

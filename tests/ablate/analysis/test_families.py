@@ -78,3 +78,11 @@ def test_other_designs_say_nothing_of_that(tmp_path: Path) -> None:
     said = caveats(tmp_path, design="pairs", factors={"placement": ["pre", "post"], "scale": ["on", "off"]})
     assert said[1] == "The intervals that carry the verdicts hold together at 95% for the 3 arms planned (Bonferroni)."
     assert not any("aliased" in text or "no part" in text for text in said)
+
+
+def test_one_effect_has_an_interval_of_its_own(tmp_path: Path) -> None:
+    factors = {"placement": ["pre", "post"]}
+    said = Results(make_study(tmp_path / "one", factors=factors)).caveats()
+    assert said[1] == "The interval that carries the verdict is a 95% interval."
+    said = Results(make_study(tmp_path / "full", design="full", factors=factors)).caveats()
+    assert said[1] == "The verdict is on the only main effect; the interval that carries it is a 95% interval."

@@ -88,7 +88,7 @@ def test_the_analysis_of_variance_is_rs_on_incomplete_blocks(tmp_path: Path) -> 
     results = Results(study)
     found = by_term(results.anova())
     published = {
-        "seed": (5, 343.2950, 4.447, 0.01594), "N": (1, 189.2817, 12.259, 0.00437), "P": (1, 8.4017, 0.544, 0.47490),
+        "(seed)": (5, 343.2950, 4.447, 0.01594), "N": (1, 189.2817, 12.259, 0.00437), "P": (1, 8.4017, 0.544, 0.47490),
         "K": (1, 95.2017, 6.166, 0.02880), "N:P": (1, 21.2817, 1.378, 0.26317), "N:K": (1, 33.1350, 2.146, 0.16865),
         "P:K": (1, 0.4817, 0.031, 0.86275),
     }  # fmt: skip
@@ -98,7 +98,7 @@ def test_the_analysis_of_variance_is_rs_on_incomplete_blocks(tmp_path: Path) -> 
         assert row["sum_sq"] == pytest.approx(sum_sq, abs=5e-4)
         assert row["F"] == pytest.approx(f, abs=5e-4)
         assert row["p"] == pytest.approx(p, abs=5e-6)
-    assert (found["residual"]["df"], found["residual"]["sum_sq"]) == (12, pytest.approx(185.2867, abs=5e-4))
+    assert (found["(residual)"]["df"], found["(residual)"]["sum_sq"]) == (12, pytest.approx(185.2867, abs=5e-4))
     assert anova.how(results.plan, results.trials()) == (
         "24 of 48 trials; unbalanced: Type III sums, each term beyond all others; nothing was filled in for 24 waiting."
     )
@@ -118,7 +118,13 @@ def test_the_factorial_effects_are_rs_on_complete_blocks(tmp_path: Path) -> None
     )  # fmt: skip
     results = Results(study)
     found = by_term(results.anova())
-    published = {"seed": (5, 15875), "V": (2, 1786), "N": (3, 20020), "V:N": (6, 322), "residual": (55, 6013 + 7969)}
+    published = {
+        "(seed)": (5, 15875),
+        "V": (2, 1786),
+        "N": (3, 20020),
+        "V:N": (6, 322),
+        "(residual)": (55, 6013 + 7969),
+    }
     for term, (df, sum_sq) in published.items():
         assert (found[term]["df"], found[term]["sum_sq"]) == (df, pytest.approx(sum_sq, abs=1))
     assert found["N"]["F"] == pytest.approx((20020 / 3) / ((6013 + 7969) / 55), rel=1e-4)

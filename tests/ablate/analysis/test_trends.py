@@ -44,9 +44,9 @@ def test_a_slope_by_hand(tmp_path: Path) -> None:
     assert got["misfit"] == pytest.approx(1.0)
     assert (got["seeds"], got["planned"], got["cells"], got["cells_planned"]) == (2, 2, 1, 1)
     assert sentence(got, results.objective) == (
-        "width: slope -0.5 [95% CI -6.9, +5.9] per log-log, over 3 levels, 1 to 4, by 2 seeds: doubling width changes "
-        "val/loss by -29% [95% CI -99%, +5680%]. A straight line misses a level's mean by up to 1.000 nats, which is "
-        "more than what matters."
+        "width: slope -0.5 [95% CI -6.9, +5.9] on log-log axes, over 3 levels, 1 to 4, by 2 seeds: doubling width "
+        "changes val/loss by -29% [95% CI -99%, +5680%]. A straight line misses a level's mean by up to 1.000 nats, "
+        "which is more than what matters."
     )
 
 
@@ -56,7 +56,8 @@ def test_one_seed_has_a_slope_and_no_interval(tmp_path: Path) -> None:
     assert got["slope"] == pytest.approx(-1)
     assert math.isnan(got["low95"]) and math.isnan(got["doubling_high95"])
     assert sentence(got, results.objective) == (
-        "width: slope -1.00 per log-log, over 3 levels, 1 to 4, by 1 seed: doubling width changes val/loss by -50.0%."
+        "width: slope -1.00 on log-log axes, over 3 levels, 1 to 4, by 1 seed: doubling width changes val/loss by "
+        "-50.0%."
     )
 
 

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ablate.analysis.pairing import Contrast, contrast, ranked_direction, seeds_to_settle
+from ablate.analysis.results import Results
 from ablate.analysis.verdict import WORDS, Evidence, Objective, judge, worst_first
+from tests.study_maker import make_study
 
 LOSS = Objective("val/loss", "nats", "min", 0.02)
 ACCURACY = Objective("val/accuracy", "", "max", 0.02)
@@ -21,7 +26,8 @@ def between(effect: float, low: float, high: float, pairs: int = 6, agree: int |
 def evidence(c: Contrast, diverged: int = 0, ranks: int = 0, baseline_diverged: int = 0) -> Evidence:
     return Evidence(
         name="post", against="baseline", contrast=c, planned=6, diverged=diverged, ended=c.pairs + diverged,
-        baseline_diverged=baseline_diverged, baseline_ended=6, ranks=ranks, stuck=0, settle=14, unigram_entropy=3.24,
+        baseline_diverged=baseline_diverged, baseline_ended=6, ranks=ranks, stuck=0, baseline_stuck=0, settle=14,
+        unigram_entropy=3.24,
     )  # fmt: skip
 
 
@@ -149,6 +155,31 @@ def test_stuck_is_named_when_most_seeds_are() -> None:
     assert "stuck" not in said(replace(e, stuck=3))[1]
 
 
+def test_stuck_is_blamed_on_a_level_only_where_its_reference_is_stuck_less(tmp_path: Path) -> None:
+    e = replace(evidence(between(1.5, 1.4, 1.6)), stuck=5)
+    some = said(replace(e, baseline_stuck=1))[1]
+    assert (
+        "it is stuck: 5 of 6 seeds end within 0.05 nats of the unigram entropy, 3.24 nats (baseline: 1 of 6);" in some
+    )
+    assert "stuck" not in said(replace(e, baseline_stuck=5))[1]
+    factors = {"residual": ["add", "none"], "placement": ["pre", "post"]}
+
+    def outcome(name: str, levels: Mapping[str, Any], seed: int) -> float:
+        """Only residual=none is at the unigram entropy, where placement moves it a little."""
+        slope = 0.02 if levels["placement"] == "post" else 0.0
+        return (3.24 if levels["residual"] == "none" else 1.7 + 10 * slope) + slope + 0.001 * seed
+
+    study = make_study(tmp_path / "study", design="full", factors=factors, outcomes=outcome)
+    told = {verdict.name: verdict.sentence for verdict in Results(study).verdicts()}
+    assert "it is stuck: 12 of 12 trials" in told["residual=none"]
+    assert "stuck" not in told["placement=post at residual=none"]
+
+
+def test_a_share_is_a_number_alone() -> None:
+    objective = replace(ACCURACY, unit="share")
+    assert "better than baseline by +0.081 val/accuracy [" in said(evidence(between(0.081, 0.052, 0.110)), objective)[1]
+
+
 def test_a_bound_near_zero_is_not_printed_as_zero() -> None:
     sentence = said(evidence(between(0.03, 0.0001, 0.06)))[1]
     assert "[95% simultaneous CI +0.0001, +0.0600]" in sentence
@@ -194,7 +225,7 @@ def measured(differences: list[float | None], objective: Objective, baseline_div
     return Evidence(
         name="arm", against="baseline", contrast=c, planned=len(differences), diverged=diverged,
         ended=len(differences), baseline_diverged=baseline_diverged, baseline_ended=len(differences),
-        ranks=ranked_direction([objective.worse(value) for value in finite], diverged), stuck=0,
+        ranks=ranked_direction([objective.worse(value) for value in finite], diverged), stuck=0, baseline_stuck=0,
         settle=seeds_to_settle(c.effect, c.sd, objective.smallest_effect, family),
     )  # fmt: skip
 

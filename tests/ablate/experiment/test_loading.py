@@ -70,8 +70,8 @@ def test_a_valid_file_is_an_experiment(tmp_path: Path) -> None:
             "S102 12:52 no placement is called `psot` | did you mean `post`?"
         ]),
         ("levels: [pre, post]", "levels: [post, sandwich]", [
-            "G204 12:3 no level of `placement` equals what the baseline has | add that level, or say which level is "
-            "the baseline's: `baseline: {placement: LEVEL}`"
+            "G204 12:3 no level of `placement` equals what the baseline has, `pre` | add that level, or say which "
+            "level is the baseline's: `baseline: {placement: LEVEL}`"
         ]),
         ("levels: [pre, post]", "levels: [pre, {kind: pre}]", [
             "G202 12:52 two levels of `placement` are the same: pre and pre | None"

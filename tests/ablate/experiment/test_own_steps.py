@@ -77,7 +77,7 @@ def test_a_wrong_value_is_told_as_in_the_budget(tmp_path: Path, value: str) -> N
         ("levels: {a: {}, b: {budget.steps: 20}}",
          "G202 13:29 two levels of `time` are the same: a and b | `budget.steps: 20` is what the baseline has anyway"),
         ("path: budget.steps, levels: [10, 40]",
-         "G204 13:3 no level of `time` equals what the baseline has | "
+         "G204 13:3 no level of `time` equals what the baseline has, `20` | "
          "add that level, or say which level is the baseline's: `baseline: {time: LEVEL}`"),
         ("path: budget.step, levels: [20, 40]",
          "G201 13:16 nothing reads `budget.step`: a path starts with model, task or training, or is `budget.steps` | "

@@ -154,6 +154,10 @@ def test_numbers_are_the_results_own(quickstart: Path) -> None:
 def test_the_factorial_csv_has_every_kind_of_effect(full: Path) -> None:
     kinds = pd.read_csv(full.with_name("effects.csv"))["kind"].value_counts().to_dict()
     assert kinds == {"arm": 16, "simple effect": 24, "interaction": 6, "main effect": 4, "secondary": 15}
+    frame = Results(full.parent).simple_effects().set_index("name")
+    words = {row["name"]: row["verdict"] for row in records(full, "effects.csv") if row["kind"] == "simple effect"}
+    assert words == {name: row["verdict"] if row["judged"] else "" for name, row in frame.iterrows()}
+    assert 0 < list(words.values()).count("") < 24
     text = " ".join(read(full).text)
     assert "large interaction" in text
     assert "scale=off at residual=none" in text
