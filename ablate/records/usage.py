@@ -74,18 +74,19 @@ def uses(study: StudyFolder, budget: Mapping[str, Any]) -> list[Use]:
 def trained_seconds(folder: TrialFolder) -> float:
     """How long a trial has trained: by its record, else by the furthest of its checkpoints; damaged files say 0.
 
-    What a trial of fewer steps had trained that it went on from is that one's.
+    What a trial of fewer steps had trained that it went on from is that one's; the replay of a diverged trial counts.
     """
     if folder.result.exists():
         with suppress(OSError, ValueError):
             record = read_json(folder.result)
             before = record.get("continued_from")
-            return max(0.0, _seconds(record) - (_seconds(before) if isinstance(before, Mapping) else 0.0))
+            own = _seconds(record) - (_seconds(before) if isinstance(before, Mapping) else 0.0)
+            return max(0.0, own) + _seconds(record, "replay_seconds")
     return max(map(noted_seconds, folder.attempts()), default=0.0)
 
 
-def _seconds(told: Mapping[str, Any]) -> float:
-    seconds = told.get("seconds")
+def _seconds(told: Mapping[str, Any], key: str = "seconds") -> float:
+    seconds = told.get(key)
     return float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < math.inf else 0.0
 
 

@@ -95,7 +95,7 @@ class FirstBadWatch(pl.Callback):
             assert isinstance(pl_module, TrialModule)
             self.found = self._judged(pl_module.done, bool(torch.isfinite(outputs["loss"])))
             self._close()
-        self.stopped = self._should_stop()
+        self.stopped = self.found is None and self._should_stop()  # what is found already is not thrown away
         trainer.should_stop = trainer.should_stop or self.stopped
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

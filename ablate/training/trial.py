@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -113,7 +114,9 @@ def train(
     }
     if record["end"] == "diverged" and job.first_bad:
         replayed = FirstBadWatch(module.network, first_bad_step(job, module), should_stop)
+        began = time.perf_counter()
         _replay(folder, job, module, data, device, replayed, partial(News, on_progress=on_progress, memory=memory))
+        record["replay_seconds"] = time.perf_counter() - began
         if replayed.stopped:
             return "interrupted"
         record["first_bad"] = asdict(replayed.found) if replayed.found else None

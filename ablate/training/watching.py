@@ -78,28 +78,43 @@ class Watch:
 
     def __call__(self) -> None:
         """Do what is due."""
-        module, now = self._module, time.perf_counter()
-        over = module.done == module.steps or module.divergence is not None
-        if not over and module.done == self._job.pause_at:
-            self._leave(pause(module, self._place, self._job))
-        elif not over and self._should_stop():
-            self._leave("interrupted")
-        elif not over and self._timeout is not None and module.own_seconds >= self._timeout:
-            self._leave("timed_out")
-            seal(self._place.end, {"end": "timed_out", "error": self._late(), "at": instant(datetime.now(UTC))})
-        elif not over and now - self._saved >= self._every:
-            module.flush()  # what may have begun to diverge is left as it was before, to be replayed from there
-            if not module.suspected:
-                checkpoints.save(self._place, module.state())
-                self._saved = time.perf_counter()
+        module = self._module
+        if module.done < module.steps and module.divergence is None:
+            if why := self._why_to_leave():
+                self._leave(why)
+            elif time.perf_counter() - self._saved >= self._every:
+                self._save()
         self._news()
         self._loggers()
 
+    def _why_to_leave(self) -> str:
+        """How the trial is left before its end; "" where it is not."""
+        if self._module.done == self._job.pause_at:
+            return "paused"
+        if self._should_stop():
+            return "interrupted"
+        late = self._timeout is not None and self._module.own_seconds >= self._timeout
+        return "timed_out" if late else ""
+
     def _leave(self, how: str) -> None:
-        """Write a checkpoint and end training after this step."""
+        """Write a checkpoint and end training after this step, unless it turns out to be the trial's end already."""
+        self._module.flush()
+        if self._module.divergence is not None:
+            return
+        if how == "paused":
+            pause(self._module, self._place, self._job)
         checkpoints.save(self._place, self._module.state())
+        if how == "timed_out":
+            seal(self._place.end, {"end": how, "error": self._late(), "at": instant(datetime.now(UTC))})
         self._module.trainer.should_stop = True
         self.left = how
+
+    def _save(self) -> None:
+        """Write a checkpoint; what may have begun to diverge is left as it was before, to be replayed from there."""
+        self._module.flush()
+        if not self._module.suspected:
+            checkpoints.save(self._place, self._module.state())
+            self._saved = time.perf_counter()
 
     def _late(self) -> str:
         module = self._module

@@ -77,6 +77,8 @@ def test_a_record_counts_else_the_furthest_checkpoint(study: StudyFolder) -> Non
     assert uses(study, {"steps": 5, "gpu_hours": 30, "wall": 8.0, "disk": None}) == [Use("gpu_hours", 30, 2.5)]
     study.trial("open").attempt(2).checkpoint.unlink()
     assert trained_seconds(study.trial("open")) == 1800.0
+    write_json(study.trial("sealed").result, {"seconds": 3600.0, "replay_seconds": 60.0})
+    assert trained_seconds(study.trial("sealed")) == 3660.0
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"seconds": "9"}', '{"seconds": -1}', '{"seconds": NaN}'])

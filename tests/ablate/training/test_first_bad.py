@@ -190,6 +190,29 @@ def test_it_is_the_same_from_any_checkpoint_and_after_an_interruption(tmp_path: 
             assert record[key] == expected[key], key
 
 
+def test_what_is_found_when_a_stop_comes_is_kept_and_its_time_is_in_the_record(
+    tmp_path: Path, registry: Registry
+) -> None:
+    folder = make_trial(tmp_path / "trial", steps=30, training=CONSTANT | {"loss": "endless"})
+    assert train(folder, 1, registry, should_stop=folder.attempt(1).curves.exists) == "diverged"
+    record = read_json(folder.result)
+    assert record["first_bad"] == {"step": 0, "module": None, "what": "loss"}
+    assert record["replay_seconds"] > 0
+
+
+@pytest.mark.parametrize("how", ["timed_out", "interrupted"])
+def test_a_trial_that_has_diverged_before_it_is_left_is_at_its_end(
+    tmp_path: Path, registry: Registry, how: str
+) -> None:
+    folder = make_trial(tmp_path / "trial", steps=30, training=CONSTANT | {"loss": "endless"})
+    config = read_json(folder.config)
+    config["observe"]["trial_timeout"] = 1e-9 if how == "timed_out" else None
+    write_json(folder.config, config)
+    assert train(folder, 1, registry, should_stop=lambda: how == "interrupted") == "diverged"
+    assert not folder.attempt(1).end.exists()
+    assert checkpoints.newest(folder) is None
+
+
 def test_micro_batches_are_watched_one_at_a_time(tmp_path: Path, registry: Registry) -> None:
     norm = {"kind": "short_of_memory", "fits": 2}
     model = broken("backward") | {"placement": "none", "norm": norm}
