@@ -9,21 +9,31 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.comparability import comparability, not_matched, part_not_matched, sizes_matched, steps_of
+from ablate.analysis.comparability import (
+    comparability,
+    incomparable,
+    not_matched,
+    part_not_matched,
+    sizes_matched,
+    steps_of,
+)
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.effects import Grid
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.families import aliases, families, left_out, parts, together, unmatched_levels
+from ablate.analysis.lattice import is_number
 from ablate.analysis.pairing import Floats, smallest_sign_flip, wilson
 from ablate.analysis.prose import joined, number
 from ablate.analysis.skewness import skewed
 from ablate.analysis.verdict import Objective
 from ablate.records.frames import count
-from ablate.records.tasks import range_of
+from ablate.records.tasks import level_of, range_of, task_baselines, task_factor
 from ablate.slots import MANY_UNKNOWN
 
 SEEDS = 6
 """The fewest seeds with which the exact sign-flip test can reach p < 0.05."""
+NEARLY = 0.9
+"""The share of a task's arms that counts as nearly all of them."""
 
 
 def caveats(
@@ -47,6 +57,7 @@ def caveats(
         *_split(trials),
         *_stuck_baseline(plan, courses),
         *_at_the_ceiling(plan, trials),
+        *_at_the_floor(plan, trials),
         *comparability(plan),
         *(unmatched_levels(plan) if plan["design"] in DESIGNS else _unmatched_arms(plan, effects)),
         *_pairing(effects),
@@ -61,19 +72,26 @@ def caveats(
 
 
 def _configuration(plan: Mapping[str, Any]) -> str:
-    base = next(arm for arm in plan["arms"] if arm["id"] == plan["baseline"])
-    config = base["config"]
-    model, training = config["model"], config["training"]
-    known = [str(model[key]) for key in ("kind",) if key in model]
-    known += [f"{key} {model[key]}" for key in ("depth", "width") if key in model]
-    known += [f"{steps_of(plan, base)} steps"]
-    rate = training.get("optimizer", {}).get("lr")
-    if "training.optimizer.lr" not in base.get("tuned", ()):  # each arm has its own, which is said apart
-        known += [f"peak learning rate {rate:g}"] if isinstance(rate, int | float) else []
+    models = [arm["config"]["model"] for arm in plan["arms"]]
+    kinds = dict.fromkeys(str(model["kind"]) for model in models if "kind" in model)
+    known = [" or ".join(kinds)] if kinds else []
+    for key in ("depth", "width"):
+        sizes = [model[key] for model in models if key in model]
+        known += [f"{key} {_range(sizes)}"] if sizes else []
+    known += [f"{_range([steps_of(plan, arm) for arm in plan['arms']])} steps"]
+    rates = [arm["config"]["training"].get("optimizer", {}).get("lr") for arm in plan["arms"]]
+    if not any("training.optimizer.lr" in arm.get("tuned", ()) for arm in plan["arms"]):  # else each has its own
+        rates = [rate for rate in rates if is_number(rate)]
+        known += [f"peak learning rate {_range(rates)}"] if rates else []
     return (
         f"The sentences speak of this configuration ({', '.join(known)}), never of a component as such: another size, "
         "budget or learning rate may turn them round."
     )
+
+
+def _range(values: Sequence[float]) -> str:
+    """What arms have: one value, or the least to the most."""
+    return " to ".join(f"{value:.6g}" for value in dict.fromkeys((min(values), max(values))))
 
 
 def _unknown(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -145,28 +163,55 @@ def _stuck_baseline(plan: Mapping[str, Any], courses: pd.DataFrame) -> Iterator[
 
 
 def _at_the_ceiling(plan: Mapping[str, Any], trials: pd.DataFrame) -> Iterator[str]:
-    """A baseline that has all there is to have leaves nothing to find."""
-    objective = Objective.of(plan)
-    base = next(arm for arm in plan["arms"] if arm["id"] == plan["baseline"])
-    _, ceiling = range_of(plan, base)
-    own = trials[(trials["arm"] == plan["baseline"]) & (trials["end"] == "complete")]
-    if ceiling is None or own.empty or objective.goal != "max":
-        return
-    there = int((own[objective.metric] >= ceiling - objective.smallest_effect).sum())
-    if 2 * there > len(own):
-        yield (
-            f"The baseline ends within {objective.smallest_effect:g} of the best {objective.metric} that there is, "
-            f"{ceiling:g}, in {there} of {number(len(own), 'seed')}: no arm can be better by what matters, and arms "
-            "that get there too are not told apart; a harder task or fewer steps would."
-        )
+    """A baseline that has all there is to have leaves nothing to find, on its task."""
+    objective, factor = Objective.of(plan), task_factor(plan)
+    bases = {plan["baseline"], *task_baselines(plan).values()}
+    for base in (arm for arm in plan["arms"] if arm["id"] in bases):
+        _, ceiling = range_of(plan, base)
+        own = trials[(trials["arm"] == base["id"]) & (trials["end"] == "complete")]
+        if ceiling is None or own.empty or objective.goal != "max":
+            continue
+        there = int((own[objective.metric] >= ceiling - objective.smallest_effect).sum())
+        if 2 * there > len(own):
+            who = f"On {level_of(base, factor)} the baseline" if factor else "The baseline"
+            yield (
+                f"{who} ends within {objective.smallest_effect:g} of the best {objective.metric} that there is, "
+                f"{ceiling:g}, in {there} of {number(len(own), 'seed')}: no arm can be better by what matters, and "
+                "arms that get there too are not told apart; a harder task or fewer steps would."
+            )
+
+
+def _at_the_floor(plan: Mapping[str, Any], trials: pd.DataFrame) -> Iterator[str]:
+    """A task on which (nearly) every arm is as good as chance tells none of them apart."""
+    objective, factor = Objective.of(plan), task_factor(plan)
+    values = dict(list(trials[trials["end"] == "complete"].groupby("arm")[objective.metric]))
+    tasks: dict[str, list[tuple[float, bool]]] = {}
+    for arm in plan["arms"]:
+        chance, _ = range_of(plan, arm)
+        if chance is not None and arm["id"] in values:
+            at = [objective.worse(value - chance) >= -objective.smallest_effect for value in values[arm["id"]]]
+            on = level_of(arm, factor) if factor else ""
+            tasks.setdefault(on, []).append((chance, 2 * sum(at) > len(at)))
+    for task, arms in tasks.items():
+        there, of = sum(low for _, low in arms), number(len(arms), "arm")
+        if there >= NEARLY * len(arms):
+            who = f"{there} of {of} end" if there < len(arms) else f"all {of} end" if there > 1 else "the one arm ends"
+            lead = f"On {task} {who}" if task else who[0].upper() + who[1:]
+            yield (
+                f"{lead} within {objective.smallest_effect:g} of chance, {_range([chance for chance, _ in arms])} "
+                f"{objective.metric}, in most trials: that task says nothing of these arms; an easier one or more "
+                "steps would."
+            )
 
 
 def _unmatched_arms(plan: Mapping[str, Any], effects: pd.DataFrame) -> Iterator[str]:
     unmatched: dict[str, list[str]] = {}
-    arms = {arm["id"]: arm for arm in plan["arms"]}
+    arms, references = {arm["id"]: arm for arm in plan["arms"]}, task_baselines(plan)
     for row in effects.to_dict("records"):
         changes = row["parameters_delta"], row["flops_delta"]
-        if off := not_matched(*changes):
+        base = references.get(row["arm"], plan["baseline"])
+        apart = incomparable(plan, [base, row["arm"]], plan["objective"]["metric"])
+        if (off := not_matched(*changes)) and not apart:
             alike = sizes_matched(plan, *changes)
             # Of parameters that agree in all, no part is worth naming.
             part = part_not_matched(plan, arms[row["arm"]]) if alike != "parameters" else ""

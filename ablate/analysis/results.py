@@ -286,7 +286,7 @@ class Results:
         return [
             *found,
             *noise_caveats(self.plan, self.noise_floor()),
-            *sweep_caveats(self.sensitivity()),
+            *sweep_caveats(self.plan, self.sensitivity()),
             *tuning_caveats(self.plan, self._tuning),
             *flip_caveats(self.objective, self._effects, self._at_baseline),
             *other_code(self.plan, self.folder),

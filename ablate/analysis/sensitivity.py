@@ -19,7 +19,7 @@ from ablate.analysis.lattice import cells_of, changes, is_number
 from ablate.analysis.pairing import Floats, contrast
 from ablate.analysis.tuned import edge
 from ablate.analysis.verdict import Objective
-from ablate.records.spelling import short
+from ablate.records.spelling import short, spelled
 
 RATE = "training.optimizer.lr"
 """The option that holds the peak learning rate."""
@@ -194,11 +194,15 @@ class Curve:
         return range(int(below.max(initial=-1)) + 1, int(above.min(initial=len(self.rates))))
 
 
-def sweep_caveats(found: pd.DataFrame) -> list[str]:
+def sweep_caveats(plan: Mapping[str, Any], found: pd.DataFrame) -> list[str]:
     """Where a better learning rate may lie beyond those of a factor; tuning has its own caveats."""
+    base = next(arm["levels"] for arm in plan["arms"] if arm["id"] == plan["baseline"])
+    rates = {factor["name"] for factor in plan["factors"] if sets_rate(factor)}
+    named = ", ".join(f"{name}={spelled(base[name])}" for name in base if name not in rates)
+    own = {"baseline": named or "the model"}
     at_edge = found[(found["source"] == "factor") & (found["edge"] != "") & (found["rates"] > 2)]
     return [
-        f"The best learning rate of {row['architecture']}, {short(row['best'])}, is {row['edge']}: a better one may "
-        "lie beyond it."
+        f"The best learning rate of {own.get(row['architecture'], row['architecture'])}, {short(row['best'])}, is "
+        f"{row['edge']}: a better one may lie beyond it."
         for row in at_edge.to_dict("records")
     ]

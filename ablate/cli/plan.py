@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 import ablate
-from ablate.analysis.comparability import UNMATCHED
+from ablate.analysis.comparability import UNMATCHED, incomparable
 from ablate.analysis.prose import number
 from ablate.cli.output import Planning, console, duration, print_json, print_table, print_warnings, size
 from ablate.errors import Diagnostic
+from ablate.records.tasks import task_baselines
 
 if TYPE_CHECKING:
     from ablate.planning import Plan
@@ -43,7 +44,7 @@ def show_plan(file: Path, plugins: list[Path], *, sets: list[str], calibrate: bo
     out = console()
     out.print(Text.assemble((made.name, "bold"), "  ", made.data["question"]), soft_wrap=True)
     out.print()
-    _print_arms(made.arms)
+    _print_arms(made)
     if unlike := _unmatched(made):
         out.print(unlike, soft_wrap=True)
     out.print()
@@ -52,8 +53,16 @@ def show_plan(file: Path, plugins: list[Path], *, sets: list[str], calibrate: bo
     print_warnings(made.warnings)
 
 
-def _print_arms(arms: Sequence[Mapping[str, Any]]) -> None:
-    base = arms[0]
+def _references(made: Plan) -> dict[str, Mapping[str, Any]]:
+    """By identity, the arm that each arm is compared with: on its own task; an arm that none stands beside has none."""
+    plan, arms = made.data, {arm["id"]: arm for arm in made.arms}
+    found = dict.fromkeys(arms, plan["baseline"]) | task_baselines(plan)
+    metric = plan["objective"]["metric"]
+    return {id: arms[base] for id, base in found.items() if not incomparable(plan, [base, id], metric)}
+
+
+def _print_arms(made: Plan) -> None:
+    arms, references = made.arms, _references(made)
     columns = [("arm", False), ("parameters", True), ("vs baseline", True), ("FLOPs/step", True), ("vs baseline", True)]
     columns += [("activations", True)]
     own = ["budget.steps"] if len({arm["steps"] for arm in arms}) > 1 else []
@@ -61,7 +70,7 @@ def _print_arms(arms: Sequence[Mapping[str, Any]]) -> None:
     columns += [(path.rpartition(".")[2], True) for path in own]
     values = [{**arm["config"], "budget": {"steps": arm["steps"]}} for arm in arms[:MOST]]
     rows = [
-        _row(arm, base) + [_number(_at(value, path)) for path in own]
+        _row(arm, references.get(arm["id"], arm)) + [_number(_at(value, path)) for path in own]
         for arm, value in zip(arms[:MOST], values, strict=True)
     ]
     print_table(columns, rows)
@@ -90,10 +99,11 @@ def _unmatched(made: Plan) -> str | None:
     arms, matching = made.arms, made.data["match"]
     if matching and any(matching.values()):
         return None
-    sizes = [(arm["parameters"]["total"], arm["flops"] * arm["steps"]) for arm in arms]
+    sizes = {arm["id"]: (arm["parameters"]["total"], arm["flops"] * arm["steps"]) for arm in arms}
     most = UNMATCHED / 100
     apart = sum(
-        any(abs(mine - theirs) > most * theirs for mine, theirs in zip(each, sizes[0], strict=True)) for each in sizes
+        any(abs(mine - theirs) > most * theirs for mine, theirs in zip(sizes[id], sizes[base["id"]], strict=True))
+        for id, base in _references(made).items()
     )
     if not apart:
         return None
@@ -120,7 +130,7 @@ def _summary(made: Plan) -> Iterator[str]:
     )
     yield from _matching(plan)
     if plan["tuning"]:
-        yield from _tuning(plan["tuning"], len(arms))
+        yield from _tuning(plan["tuning"], len(arms), len(seeds))
     for trial in plan.get("repeats", ()):
         yield f"noise floor: the baseline runs once more with seed {trial['seed']} = 1 more trial"
     if "fraction" in plan:
@@ -146,7 +156,7 @@ def _matching(plan: Mapping[str, Any]) -> Iterator[str]:
             yield f"matched: {words} within {within}, by {target['adjust']} in {number(solved, 'arm')}"
 
 
-def _tuning(tuning: Mapping[str, Any], arms: int) -> Iterator[str]:
+def _tuning(tuning: Mapping[str, Any], arms: int, reported: int) -> Iterator[str]:
     points = {path: values and len(values) for path, values in tuning["points"].items()}
     tried = ", ".join(f"{path} ({count} values)" if count else path for path, count in points.items())
     seeds, trials = len(tuning["seeds"]), arms * tuning["trials"]
@@ -156,7 +166,8 @@ def _tuning(tuning: Mapping[str, Any], arms: int) -> Iterator[str]:
         rungs = number(halving["rungs"], "rung")
         yield f"halving: one combination in {halving['reduction']} of a batch goes on at each of {rungs}"
     if tuning["at_baseline"]:
-        yield "every arm also runs at the values that are best for the baseline"
+        most = number((arms - 1) * reported, "more trial")
+        yield f"every arm also runs at the values that are best for the baseline: at most {most}"
 
 
 def _fraction(fraction: Mapping[str, Any]) -> Iterator[str]:

@@ -46,14 +46,15 @@ def table(study: Study) -> Table:
 def sentences(study: Study) -> Iterator[str]:
     """What was matched and how, for how long arms train, and how they were tuned."""
     yield from _matching(study.plan)
-    apart = [arm for arm in study.arms if not arm.baseline and _unequal(study, arm)]
-    others = number(len(study.arms) - 1, "arm")
+    compared = [arm for arm in study.arms if not arm.baseline and not study.apart(arm)]
+    apart = [arm for arm in compared if _unequal(study, arm)]
+    others, theirs = number(len(compared), "arm"), f"the baseline{' of the task' if study.tasks else ''}"
     if apart:
         yield (
-            f"{len(apart)} of {others} {'differs' if len(apart) == 1 else 'differ'} from the baseline by more than "
+            f"{len(apart)} of {others} {'differs' if len(apart) == 1 else 'differ'} from {theirs} by more than "
             f"{UNMATCHED:g}% in parameters or training FLOPs: an effect may be one of size."
         )
-    elif len(study.arms) > 1:
+    elif compared:
         yield f"Every arm has the baseline's parameters and training FLOPs within {UNMATCHED:g}%."
     yield _budget(study)
     yield _tuning(study)
@@ -83,7 +84,7 @@ def _row(study: Study, arm: Arm) -> Mapping[str, Any]:
         "trials": whole((tuning["arm"] == arm.id).sum()),
         "edge": plain("; ".join(f"{path.rpartition('.')[2]}: {where}" for path, where in at_edge.items())),
         "matched": plain(", ".join(f"{path}={level(value)}" for path, value in (plan.get("matched") or {}).items())),
-        "unequal": "" if arm.baseline else _unequal(study, arm),
+        "unequal": "" if arm.baseline or study.apart(arm) else _unequal(study, arm),
     }  # fmt: skip
 
 

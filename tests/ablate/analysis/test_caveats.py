@@ -4,6 +4,9 @@ import math
 from pathlib import Path
 
 from ablate.analysis.results import Results
+from ablate.reporting import fairness
+from ablate.reporting.study import Study
+from tests.ablate.analysis.task_studies import RANGED, task_study
 from tests.study_maker import QUICKSTART, make_study
 
 PLACEMENT = {"placement": ["pre", "post", "none"]}
@@ -59,6 +62,66 @@ def test_a_baseline_at_the_ceiling(tmp_path: Path) -> None:
         "better by what matters, and arms that get there too are not told apart; a harder task or fewer steps would."
     ]
     assert said("few", 1.0, 0.97, 0.7) == []
+
+
+def test_a_ceiling_and_a_floor_are_each_tasks_own(tmp_path: Path) -> None:
+    """Of the arms on copy both are at chance in most trials; on sort the baseline is at the ceiling."""
+    values = {"copy": {"on": (0.19, 0.22, 0.7), "off": (0.21, 0.1, 0.21)}, "sort": {"on": (1, 1, 1), "off": (0.2,) * 3}}
+    results = task_study(
+        tmp_path / "study", {"copy": RANGED, "sort": RANGED},
+        accuracy=lambda levels, seed: values[levels["task"]][levels["scale"]][seed],
+    )  # fmt: skip
+    said = [each for each in results.caveats() if each.startswith("On ")]
+    assert said == [
+        "On sort the baseline ends within 0.02 of the best val/accuracy that there is, 1, in 3 of 3 seeds: no arm can "
+        "be better by what matters, and arms that get there too are not told apart; a harder task or fewer steps "
+        "would.",
+        "On copy all 2 arms end within 0.02 of chance, 0.2 val/accuracy, in most trials: that task says nothing of "
+        "these arms; an easier one or more steps would.",
+    ]
+
+
+def test_the_only_task_that_nobody_learned(tmp_path: Path) -> None:
+    def said(folder: str, learned: int) -> list[str]:
+        """Of ten arms, so many do better than chance."""
+        levels = [f"l{index}" for index in range(10)]
+        data = {"hash": "1", **RANGED}
+        names = ["baseline", *(f"size={level}" for level in levels[1:])]
+        made = make_study(
+            tmp_path / folder, factors={"size": levels}, seeds=1, metric="val/accuracy", goal="max",
+            own={name: {"data": data} for name in names},
+            outcomes=lambda name, of, seed: 0.9 if of["size"] in levels[:learned] else 0.2,
+        )  # fmt: skip
+        return [each for each in Results(made).caveats() if "chance" in each]
+
+    told = "within 0.02 of chance, 0.2 val/accuracy, in most trials: that task says nothing of these arms; an easier "
+    assert said("all", 0) == [f"All 10 arms end {told}one or more steps would."]
+    assert said("most", 1) == [f"9 of 10 arms end {told}one or more steps would."]
+    assert said("some", 2) == []
+
+
+def test_what_the_study_varies_is_a_span(tmp_path: Path) -> None:
+    own = {"placement=post": {"model": {"depth": 5, "kind": "encoder"}, "steps": 120}}
+    caveats = Results(make_study(tmp_path / "study", factors=PLACEMENT, own=own)).caveats()
+    assert caveats[0].startswith(
+        "The sentences speak of this configuration (decoder or encoder, depth 3 to 5, width 64, 100 to 120 steps, peak "
+        "learning rate 0.01), never"
+    )
+
+
+def test_sizes_are_compared_within_a_task(tmp_path: Path) -> None:
+    """The arms of another task are all larger, which is no difference between arms that are compared."""
+    larger = {name: {"parameters": {"total": 200_000, "non_embedding": 150_000}, "task": {"kind": "sort"}}
+              for name in ("task=sort", "other")}  # fmt: skip
+    study = make_study(
+        tmp_path / "study", design="list", factors={"task": ["copy", "sort"], "scale": ["on", "off"]}, own=larger,
+        listed={"task=sort": {"task": "sort"}, "other": {"task": "sort", "scale": "off"}, "off": {"scale": "off"}},
+    )  # fmt: skip
+    results = Results(study)
+    assert not [caveat for caveat in results.caveats() if "not matched" in caveat]
+    told = list(fairness.sentences(Study(results)))
+    assert "Every arm has the baseline's parameters and training FLOPs within 1%." in told
+    assert not any(row["unequal"] for row in fairness.table(Study(results)).records)
 
 
 def test_unmatched_arms(tmp_path: Path) -> None:

@@ -68,8 +68,12 @@ def test_the_good_range_is_what_lies_around_the_best_within_what_matters(tmp_pat
 def test_a_best_rate_at_the_edge_is_said(tmp_path: Path) -> None:
     results = study(tmp_path, {1e-2: [1.5], 1e-3: [1.0], 1e-1: [2.0]})
     assert row(results)["edge"] == "the lowest that was tried"
-    said = "The best learning rate of baseline, 0.001, is the lowest that was tried: a better one may lie beyond it."
-    assert said in results.caveats()
+    said = "The best learning rate of {}, 0.001, is the lowest that was tried: a better one may lie beyond it."
+    assert said.format("the model") in results.caveats()
+    assert "peak learning rate 0.001 to 0.1)" in results.caveats()[0]
+    values = {1e-2: [1.5], 1e-3: [1.0], 1e-1: [2.0]}
+    beside = study(tmp_path / "beside", values, factors={"lr": list(values), "placement": ["pre"]})
+    assert said.format("placement=pre") in beside.caveats()
     two = study(tmp_path / "two", {1e-2: [1.5], 1e-3: [1.0]})  # of two rates one is always at the edge
     assert not [caveat for caveat in two.caveats() if "best learning rate" in caveat]
 

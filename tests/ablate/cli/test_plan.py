@@ -101,8 +101,11 @@ def test_steps_that_differ_have_a_column_and_are_counted(planned: Planned, tmp_p
 
 
 def test_tuning_trials_are_counted_in_the_price(planned: Planned, tmp_path: Path) -> None:
-    tune = "tune: {params: {training.optimizer.lr: {log: [1e-4, 1e-2], n: 3}}, seeds: [100, 101]}\nseeds: 6"
-    write(tmp_path, ("seeds: 6", tune))
+    tune = "tune: {params: {training.optimizer.lr: {log: [1e-4, 1e-2], n: 3}}, seeds: [100, 101]%s}\nseeds: 6"
+    write(tmp_path, ("seeds: 6", tune % ", at_baseline: true"))
+    again = "every arm also runs at the values that are best for the baseline: at most 12 more trials"
+    assert again in planned()[1].splitlines()
+    write(tmp_path, ("seeds: 6", tune % ""))
     code, out, _ = planned()
     assert code == 0
     line = (
@@ -112,6 +115,24 @@ def test_tuning_trials_are_counted_in_the_price(planned: Planned, tmp_path: Path
     assert line in out.splitlines()
     tuned = json.loads(planned("--json")[1])["price"]
     assert tuned["seconds"] == pytest.approx((6 + 6) * sum(tuned["trial_seconds"].values()))
+
+
+def test_sizes_are_compared_within_a_task(planned: Planned, tmp_path: Path) -> None:
+    """The other task has another vocabulary and context, and so another size in all of its arms."""
+    tasks = "task: {path: task, levels: [associative_recall, induction]}\n  ratio: "
+    ratio = "{path: model.feed_forward.ratio, levels: [4, %s]}"
+    task = ("task: {kind: text, source: python-docs, context: 16}", "task: associative_recall")
+    changes = [task, ("  residual: {switch: model.residual}\n", ""), ("objective:", "design: full\nobjective:")]
+    factor = "placement: {path: model.placement, levels: [pre, post]}"
+    write(tmp_path, *changes, (factor, tasks + "{path: model.placement, levels: [pre, post]}"))
+    code, out, err = planned()
+    assert code == 0, err
+    assert "not matched" not in out
+    (own,) = (line for line in out.splitlines() if line.startswith("task=induction, ratio=pre"))
+    assert "7,712" in own
+    assert "%" not in own
+    write(tmp_path, *changes, (factor, tasks + ratio % 2))
+    assert "not matched: 2 arms differ by more than 1%" in planned()[1]
 
 
 def test_a_narrow_terminal_cuts_no_number_and_no_name(
