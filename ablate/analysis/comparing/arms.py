@@ -29,8 +29,8 @@ class Pair:
 
     @property
     def alike(self) -> bool:
-        """Whether both are the same arm to the last option: then so are their trials, seed by seed."""
-        return bool(self.a["id"] == self.b["id"])
+        """Whether both are the same arm to the last option, tuned ones too: then so are their trials, seed by seed."""
+        return bool(self.a["id"] == self.b["id"] and (self.a.get("tuned") or {}) == (self.b.get("tuned") or {}))
 
     def apart(self, a: Plan, b: Plan, metric: str) -> str:
         """Why their values of a metric cannot be set against each other; "" where they can."""

@@ -19,7 +19,7 @@ COLUMNS = ("path", "a", "b", "arms")
 MOST_BUT = 2
 """Up to so many arms are named as those that lack a difference that all others have."""
 _STUDY = ("design", "objective", "seeds", "diverged", "match", "tuning", "git")
-"""What of a plan is said value by value."""
+"""What of a plan is said value by value; null says as little as no such key, here and of an arm."""
 _RUNS = ("runs", "at_baseline")
 """What of a plan's tuning is its trials, and no configuration."""
 _ARM = ("steps", "tuned", "matched", "parameters", "flops")
@@ -63,8 +63,8 @@ def _changes(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str, 
 
 
 def _of_study(plan: Plan, folder: Path) -> dict[str, str]:
-    told = {key: plan.get(key) for key in _STUDY}
-    if told["tuning"]:
+    told = _said(plan, _STUDY)
+    if "tuning" in told:
         told["tuning"] = {key: value for key, value in told["tuning"].items() if key not in _RUNS}
     told["data"] = {"hash": plan["data"]["hash"]}
     told["factors"] = {factor["name"]: factor["levels"] for factor in plan["factors"]}
@@ -90,9 +90,13 @@ def _as_run(plan: Plan, folder: Path) -> dict[str, str]:
 
 
 def _of_arm(plan: Plan, arm: Mapping[str, Any]) -> dict[str, str]:
-    more = {key: arm.get(key) for key in _ARM}
+    more = _said(arm, _ARM)
     more |= {"steps": arm.get("steps") or plan["budget"]["steps"], "parameters": arm["parameters"]["total"]}
     return dict(_flat("", {**arm["config"], **more}))
+
+
+def _said(what: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: what[key] for key in keys if what.get(key) is not None}
 
 
 def _flat(path: str, value: object) -> Iterator[tuple[str, str]]:

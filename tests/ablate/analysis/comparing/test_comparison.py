@@ -228,6 +228,32 @@ def test_differences_name_path_values_and_arms(study: Callable[..., Path]) -> No
     assert tie[1:] == ["null", "all arms"]
 
 
+def test_a_key_that_one_plan_lacks_and_the_other_has_as_null_is_no_difference(study: Callable[..., Path]) -> None:
+    def nulls(plan: dict[str, Any]) -> None:
+        plan |= {"tuning": None, "git": None, "match": None}
+        for arm in plan["arms"]:
+            arm |= {"matched": None}
+
+    a = edit(study("a"), lambda plan: plan.pop("git"))
+    b = edit(study("b"), nulls)
+    assert ablate.compare(a, b).differences().empty
+    tune = {"rates": [1e-3, 1e-2], "best": {"baseline": 1e-3, "placement=post": 1e-3}}
+    paths = set(ablate.compare(b, study("c", tune=tune)).differences()["path"])
+    assert {"git.commit", "tuning.method", "tuned.training.optimizer.lr"} <= paths
+    assert not paths & {"tuning", "git", "tuned", "match"}
+
+
+def test_arms_with_other_tuned_values_are_not_the_same_configuration(study: Callable[..., Path]) -> None:
+    def tuned(name: str, rate: float) -> Path:
+        best = {"baseline": 1e-3, "placement=post": rate}
+        return study(name, tune={"rates": [1e-3, 1e-2], "best": best})
+
+    found = ablate.compare(tuned("a", 1e-3), tuned("b", 1e-2))
+    same = {name: row["same_configuration"] for name, row in effects(found).items()}
+    assert same == {"baseline": True, "placement=post": False}
+    assert found.notes()[-1].startswith("1 arm of 2 has the same configuration in both")
+
+
 def test_code_and_versions_are_those_that_the_records_have(study: Callable[..., Path]) -> None:
     def other(record: dict[str, Any]) -> None:
         record["versions"]["torch"] = "3.0"
