@@ -24,7 +24,8 @@ def noise_floor(
     Columns:
         seed, repeat (int): the seed, and which repeat of it this is, from 1.
         end (text): how the repeat ended, as in a frame of trials.
-        value, again (float): the objective the first time and this time, in its unit; NaN where it did not complete.
+        value, again (float): the objective the first time and this time, in its unit; NaN where it did not complete, or
+            there is no trial of that seed.
         difference (float): this time minus the first time.
         identical (bool): whether that and every point of every curve are the same to the last bit.
         sd (float): between the baseline's seeds, in the same unit; NaN below two seeds.
@@ -41,7 +42,8 @@ def noise_floor(
     rows = []
     for repeat, end, value in zip(wanted, again["end"], again[metric], strict=True):
         same = first[first["seed"] == repeat["seed"]]
-        once, trial = float(same[metric].iloc[0]), str(same["trial"].iloc[0])
+        # A repeat of a seed that the baseline has no trial of has nothing to differ from.
+        once, trial = (float(same[metric].iloc[0]), str(same["trial"].iloc[0])) if len(same) else (math.nan, "")
         ours, theirs = after.get(repeat["id"]), before.get(trial)
         rows.append({
             "seed": repeat["seed"], "repeat": repeat["repeat"], "end": end, "value": once, "again": value,

@@ -116,6 +116,8 @@ def by_task(plan: Mapping[str, Any], effects: pd.DataFrame, simple: pd.DataFrame
     shared = ("effect", "low", "high", "diverged", "planned", "verdict")
     for row in simple[simple["at_factor"] == tasks.factor].to_dict("records") if len(simple) else ():
         task = spelled(row["at_level"])
+        if task not in units:  # every arm of it is excluded
+            continue
         name = f"{row['factor']}={spelled(row['level'])}"
         rows.append({"name": name, "task": task, "unit": units[task], "seeds": row["seeds"]} | _only(row, shared))
     if plan["design"] not in ("full", "fractional"):

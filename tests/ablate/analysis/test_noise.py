@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,18 @@ def test_a_repeat_is_set_beside_the_seeds_and_is_in_nothing_else(tmp_path: Path)
 )
 def test_what_is_said_of_it(tmp_path: Path, by: float | None, sentence: str) -> None:
     assert told(repeated(tmp_path / "study", by)) == f"Noise floor: the baseline run twice with seed 0 {sentence}"
+
+
+def test_a_repeat_of_a_seed_that_the_baseline_has_no_trial_of_has_nothing_to_differ_from(tmp_path: Path) -> None:
+    study = StudyFolder(repeated(tmp_path / "study", by=0.004).folder)
+    plan = json.loads(study.plan.read_text())
+    plan["trials"] = [each for each in plan["trials"] if (each["arm"], each["seed"]) != (plan["baseline"], 0)]
+    study.plan.write_text(json.dumps(plan))
+    results = Results(study.path)
+    (row,) = results.noise_floor().to_dict("records")
+    assert math.isnan(row["value"]) and math.isnan(row["difference"])
+    assert (row["again"], row["identical"]) == (pytest.approx(1.504), False)
+    assert told(results).endswith("with seed 0 gives no difference: the first run has no value.")
 
 
 def test_a_repeat_that_differs_on_the_way_is_not_bit_identical(tmp_path: Path) -> None:

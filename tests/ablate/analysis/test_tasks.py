@@ -49,6 +49,14 @@ def test_a_factor_over_tasks_is_a_block(tmp_path: Path) -> None:
     assert not [text for text in results.caveats() if "judged on the task" in text]
 
 
+def test_a_task_that_is_excluded_altogether_has_no_row(tmp_path: Path) -> None:
+    holes = {f"scale={scale}, task=find": "it is too short" for scale in ("on", "off")}
+    tasks = {**TWO, "find": RANGED}
+    results = task_study(tmp_path / "study", tasks, accuracy=accuracy, holes=holes)
+    assert results.task_effects()["task"].tolist() == ["copy", "sort"]
+    assert results.counts()["excluded"] == 6
+
+
 def test_units_that_differ_are_never_averaged(tmp_path: Path) -> None:
     bits = {"sort": {**RANGED, "units": {"val/accuracy": "bits"}}}
     results = task_study(tmp_path / "study", {**TWO, **bits}, accuracy=accuracy)
