@@ -16,6 +16,7 @@ from ablate.analysis.caveats import caveats
 from ablate.analysis.code import other_code
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.course import courses
+from ablate.analysis.documented import with_columns
 from ablate.analysis.effects import effects, evidence
 from ablate.analysis.factorial import Factorial
 from ablate.analysis.noise import noise_caveats, noise_floor
@@ -77,15 +78,15 @@ class Results:
         return tally["running"] + tally["waiting"] == 0
 
     def trials(self) -> pd.DataFrame:
-        """One row for each planned trial; columns and units as :func:`ablate.records.frames.trials`."""
+        """One row for each planned trial."""
         return self._trials.copy(deep=False)
 
     def curves(self) -> pd.DataFrame:
-        """Every curve in long form; columns and units as :func:`ablate.records.frames.curves`."""
+        """Every curve in long form."""
         return self._curves.copy(deep=False)
 
     def probes(self) -> pd.DataFrame:
-        """Every probe reading in long form; columns and units as :func:`ablate.records.frames.probes`."""
+        """Every probe reading in long form."""
         return self._probes.copy(deep=False)
 
     def counts(self) -> dict[str, int]:
@@ -93,29 +94,29 @@ class Results:
         return frames.count(self._trials)
 
     def tuning(self) -> pd.DataFrame:
-        """One row for each tuning trial; columns as :func:`ablate.records.tuning.tuning`. None of them is judged."""
+        """One row for each tuning trial. None of them is judged."""
         return self._tuning.copy(deep=False)
 
     def at_baseline(self) -> pd.DataFrame:
-        """Each arm's effect where all arms have the values that are best for the baseline; columns as :meth:`effects`.
+        """Each arm's effect where all arms have the values that are best for the baseline.
 
         Without rows unless the experiment asks for it by ``tune: {at_baseline: true}``.
         """
         return self._at_baseline.copy(deep=False)
 
     def learning_rates(self) -> pd.DataFrame:
-        """One row for each run of a learning-rate sweep; columns as :func:`ablate.analysis.sensitivity.sweeps`."""
+        """One row for each run of a learning-rate sweep."""
         return self._rates.copy(deep=False)
 
     def sensitivity(self) -> pd.DataFrame:
         """What other learning rates cost each architecture, and which of them are stable.
 
-        No rows where none was swept; columns as :func:`ablate.analysis.sensitivity.sensitivity`.
+        No rows where none was swept.
         """
         return sensitivity(self.plan, self._rates)
 
     def trends(self) -> pd.DataFrame:
-        """The slope of the objective over each numeric factor; columns as :func:`ablate.analysis.trends.trends`."""
+        """The slope of the objective over each numeric factor."""
         return trends(self._trends)
 
     def fitted(self) -> list[Trend]:
@@ -125,17 +126,16 @@ class Results:
     def noise_floor(self) -> pd.DataFrame:
         """By how much the baseline differs from itself, run once more with one seed.
 
-        Columns as :func:`ablate.analysis.noise.noise_floor`; no rows unless the experiment says `noise_floor: true`.
-        A repeat is in no other frame and in no count.
+        No rows unless the experiment says `noise_floor: true`. A repeat is in no other frame and in no count.
         """
         return noise_floor(self.folder, self.plan, self._trials, self._curves)
 
     def courses(self) -> pd.DataFrame:
-        """How each sealed trial's training went; columns as :func:`ablate.analysis.course.courses`."""
+        """How each sealed trial's training went."""
         return self._courses.copy(deep=False)
 
     def effects(self, metric: str | None = None) -> pd.DataFrame:
-        """Each arm against the baseline, paired by seed; columns and units as :func:`ablate.analysis.effects.effects`.
+        """Each arm against the baseline, paired by seed.
 
         Args:
             metric: default the objective; a secondary metric gets intervals and no verdict.
@@ -153,43 +153,43 @@ class Results:
         return self._secondary[metric].copy(deep=False)
 
     def main_effects(self) -> pd.DataFrame:
-        """Each factor's effect over all other factors (a factorial design); see :class:`~.factorial.Factorial`."""
+        """Each factor's effect over all other factors (a factorial design)."""
         return self._factorial.main_effects()
 
     def interactions(self) -> pd.DataFrame:
-        """How two factors' effects depend on each other (a factorial design); see :class:`~.factorial.Factorial`."""
+        """How two factors' effects depend on each other (a factorial design)."""
         return self._factorial.interactions()
 
     def simple_effects(self) -> pd.DataFrame:
-        """Each factor's effect at each level of another (a factorial design); see :class:`~.factorial.Factorial`."""
+        """Each factor's effect at each level of another (a factorial design)."""
         return self._factorial.simple_effects()
 
     def ablation(self) -> pd.DataFrame:
-        """Whether parts add up, in ``leave_one_out`` and ``add_one``; columns as :func:`.ablation.ablation`."""
+        """Whether parts add up, in ``leave_one_out`` and ``add_one``."""
         return ablation(self.plan, self._trials)
 
     def shapley(self) -> pd.DataFrame:
-        """Each factor's share of changing all of them (a full design); columns as :func:`.shapley.shapley`."""
+        """Each factor's share of changing all of them (a full design)."""
         return shapley(self.plan, self._trials)
 
     def anova(self) -> pd.DataFrame:
-        """Analysis of variance with the seed as block (a factorial design); columns as :func:`.anova.anova`."""
+        """Analysis of variance with the seed as block (a factorial design)."""
         return anova(self.plan, self._trials)
 
     def task_effects(self) -> pd.DataFrame:
-        """Each effect at each task, where a factor is one over tasks; see :func:`ablate.analysis.tasks.by_task`."""
+        """Each effect at each task, where a factor is one over tasks."""
         return tasks.by_task(self.plan, self._effects, self._factorial.simple_effects())
 
     def scores(self) -> pd.DataFrame:
-        """Each trial's score between its task's floor and ceiling; see :func:`ablate.analysis.tasks.scores`."""
+        """Each trial's score between its task's floor and ceiling."""
         return tasks.scores(self.plan, self._trials)
 
     def tasks(self) -> pd.DataFrame:
-        """Each architecture's interquartile mean over ten tasks or more; see :func:`ablate.analysis.tasks.summary`."""
+        """Each architecture's interquartile mean over ten tasks or more."""
         return tasks.summary(self.plan, self.scores())
 
     def profiles(self) -> pd.DataFrame:
-        """Each architecture's performance profile over ten tasks; see :func:`ablate.analysis.tasks.profiles`."""
+        """Each architecture's performance profile over ten tasks or more."""
         return tasks.profiles(self.plan, self.scores())
 
     def verdicts(self) -> list[Verdict]:
@@ -210,11 +210,7 @@ class Results:
         return self._stuck
 
     def predictions(self) -> pd.DataFrame:
-        """What was predicted before the run, and whether it held.
-
-        Columns: ``name``, ``effect``, ``verdict``, ``judged`` (``confirmed``, ``contradicted`` or ``open``) and
-        ``source``, all text, as :func:`ablate.analysis.predictions.predictions`; no rows where nothing was predicted.
-        """
+        """What was predicted before the run, and whether it held; no rows where nothing was predicted."""
         return predictions(self.plan, self._effects, self._factorial.main_effects(), complete=self.complete)
 
     def caveats(self) -> list[str]:
@@ -299,3 +295,31 @@ class Results:
     @cached_property
     def _factorial(self) -> Factorial:
         return Factorial(self.plan, self._trials, self._stuck)
+
+
+with_columns(
+    [
+        (Results.trials, frames.trials),
+        (Results.curves, frames.curves),
+        (Results.probes, frames.probes),
+        (Results.tuning, tuning),
+        (Results.at_baseline, effects),
+        (Results.learning_rates, sweeps),
+        (Results.sensitivity, sensitivity),
+        (Results.trends, trends),
+        (Results.noise_floor, noise_floor),
+        (Results.courses, courses),
+        (Results.effects, effects),
+        (Results.main_effects, Factorial.main_effects),
+        (Results.interactions, Factorial.interactions),
+        (Results.simple_effects, Factorial.simple_effects),
+        (Results.ablation, ablation),
+        (Results.shapley, shapley),
+        (Results.anova, anova),
+        (Results.task_effects, tasks.by_task),
+        (Results.scores, tasks.scores),
+        (Results.tasks, tasks.summary),
+        (Results.profiles, tasks.profiles),
+        (Results.predictions, predictions),
+    ]
+)

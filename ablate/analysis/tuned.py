@@ -90,15 +90,20 @@ def flips(effects: pd.DataFrame, at_baseline: pd.DataFrame) -> dict[str, str]:
         at_baseline: the same at the values that are best for the baseline.
 
     Returns:
-        ``verdict`` where one says better and the other worse; ``sign`` where the effects alone have opposite signs.
+        ``verdict`` where one says better and the other worse; ``sign`` where the effects alone have opposite signs;
+        ``word`` where neither does, and the verdicts are two words.
     """
     again = {row["arm"]: row for row in at_baseline.to_dict("records")}
     found = {}
     for own in effects.to_dict("records"):
         other = again.get(own["arm"])
-        if other is not None and own["effect"] * other["effect"] < 0:  # not where one is unknown
-            words = {str(row["verdict"]).partition(",")[0] for row in (own, other)}
+        if other is None:
+            continue
+        words = {str(row["verdict"]).partition(",")[0] for row in (own, other)}
+        if own["effect"] * other["effect"] < 0:  # not where one is unknown
             found[str(own["arm"])] = "verdict" if words == {"better", "worse"} else "sign"
+        elif own["verdict"] != other["verdict"]:
+            found[str(own["arm"])] = "word"
     return found
 
 
@@ -110,12 +115,18 @@ def flip_caveats(objective: Objective, effects: pd.DataFrame, at_baseline: pd.Da
         if own["arm"] not in turned:
             continue
         at, best = (_told(row, objective) for row in (again[own["arm"]], own))
-        what = "The verdict on" if turned[own["arm"]] == "verdict" else "The sign of the effect of"
+        what = {
+            "verdict": f"The verdict on {own['name']} turns round",
+            "sign": f"The sign of the effect of {own['name']} turns round",
+            "word": f"The verdict on {own['name']} is another",
+        }[turned[own["arm"]]]
         yield (
-            f"{what} {own['name']} turns round with the values that it is compared at: {at} at those that are best "
-            f"for the baseline; {best} at its own best."
+            f"{what} with the values that it is compared at: {at} at those that are best for the baseline; {best} at "
+            "its own best."
         )
 
 
 def _told(row: Mapping[Any, Any], objective: Objective) -> str:
+    if not math.isfinite(row["effect"]):
+        return str(row["verdict"])
     return f"{row['verdict']}, {measured(objective, row['effect'], row['low'], row['high'])},"

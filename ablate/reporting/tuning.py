@@ -14,7 +14,7 @@ from ablate.reporting.numbers import digits, fixed, interval, level, missing, pl
 from ablate.reporting.study import Study
 from ablate.reporting.tables import Column, Table
 
-TURNS = {"": "", "sign": "the sign", "verdict": "the verdict"}
+TURNS = {"": "", "sign": "the sign", "verdict": "the verdict", "word": "the verdict's word"}
 """What of an arm's effect turns round with the values that it is compared at."""
 ENDS = {"": "effect", "_low": "low", "_high": "high"}
 

@@ -14,6 +14,7 @@ from ablate.analysis.comparing.arms import Matched, match
 from ablate.analysis.comparing.differences import differences
 from ablate.analysis.comparing.flips import flips
 from ablate.analysis.comparing.paired import paired
+from ablate.analysis.documented import with_columns
 from ablate.analysis.effects import Grid
 from ablate.analysis.prose import joined, number
 from ablate.analysis.results import Results
@@ -85,7 +86,7 @@ class Comparison:
         return list(self._arms.only_b)
 
     def differences(self) -> pd.DataFrame:
-        """In what the two differ before any result; columns as :func:`.comparing.differences.differences`.
+        """In what the two differ before any result.
 
         The objective, the factors, the seeds, the data's hash, the code of components, versions and machines as the
         records have them, and the resolved configuration of the arms that both have.
@@ -93,11 +94,11 @@ class Comparison:
         return differences((self.a.plan, self.a.folder), (self.b.plan, self.b.folder), self._arms.pairs)
 
     def effects(self) -> pd.DataFrame:
-        """Each arm that both studies have, B minus A, worst first; columns as :func:`.comparing.paired.paired`."""
+        """Each arm that both studies have, B minus A, worst first."""
         return self._effects.copy(deep=False)
 
     def verdicts(self) -> pd.DataFrame:
-        """Each verdict that both studies have, whether it flipped, and why; columns as :func:`.flips.flips`."""
+        """Each verdict that both studies have, whether it flipped, and why."""
         names = {pair.b["id"]: (str(pair.a["id"]), pair.name) for pair in self._arms.pairs}
         return flips(self.a, self.b, names, dict(self._moved()))
 
@@ -144,8 +145,11 @@ class Comparison:
         grids = self._grids[0].only(self.seeds), self._grids[1].only(self.seeds)
         return paired(self.a, self.b, self._arms.pairs, grids)
 
-    def _moved(self) -> Iterator[tuple[str, str]]:
-        """For each arm of B, how much it and its baseline moved on the common seeds, where both are known."""
+    def _moved(self) -> Iterator[tuple[str, tuple[float, float]]]:
+        """For each arm of B, how much it and its baseline moved on the common seeds, where both are known.
+
+        For effects over arms, by "", where all arms are in both and none has moved.
+        """
         shifts = {str(arm): float(shift) for arm, shift in self._effects[["arm", "effect"]].itertuples(index=False)}
         counterpart = {pair.b["id"]: pair.a["id"] for pair in self._arms.pairs}
         if counterpart.get(self.b.plan["baseline"]) != self.a.plan["baseline"]:
@@ -153,7 +157,9 @@ class Comparison:
         base = shifts[self.b.plan["baseline"]]
         for id, shift in shifts.items():
             if math.isfinite(shift - base):
-                yield id, f"on common seeds the arm moved by {shift:+.3g}, the baseline by {base:+.3g}"
+                yield id, (shift, base)
+        if not any(shifts.values()) and not self.only_a and not self.only_b:
+            yield "", (0.0, 0.0)
 
     def _notes(self) -> Iterator[str]:
         for letter, results in (("A", self.a), ("B", self.b)):
@@ -172,7 +178,17 @@ class Comparison:
             yield f"B's objective judges: goal {other.goal}, smallest effect that matters {other.smallest_effect:g}."
         alike = sum(pair.alike for pair in self._arms.pairs)
         if alike:
-            yield (
-                f"{number(alike, 'arm')} of {len(self._arms.pairs)} {'has' if alike == 1 else 'have'} the same "
-                "configuration in both: what differs in them comes from the code, the versions or the machine."
-            )
+            lead = f"{number(alike, 'arm')} of {len(self._arms.pairs)} {'has' if alike == 1 else 'have'} the same"
+            why = ": what differs in them comes from the code, the versions or the machine"
+            yield f"{lead} configuration in both{', and the same values' if self._equal() else why}."
+
+    def _equal(self) -> bool:
+        """Whether the arms of one configuration have the same values in both, to the last bit."""
+        own = self._effects[self._effects["same_configuration"]]
+        same = (own["verdict"] == "identical") | ((own["pairs"] == 1) & (own["effect"] == 0))
+        return bool((same & (own["diverged_a"] == own["diverged_b"])).all())
+
+
+with_columns(
+    [(Comparison.differences, differences), (Comparison.effects, paired), (Comparison.verdicts, flips)],
+)

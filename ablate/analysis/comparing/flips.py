@@ -9,6 +9,7 @@ from dataclasses import replace
 import pandas as pd
 
 from ablate.analysis.pairing import Contrast
+from ablate.analysis.prose import number
 from ablate.analysis.results import Results
 from ablate.analysis.verdict import Evidence, Objective, word
 
@@ -16,14 +17,18 @@ COLUMNS = ("kind", "name", "a", "b", "flipped", "why")
 """The columns of :func:`flips`."""
 
 
-def flips(a: Results, b: Results, names: Mapping[str, tuple[str, str]], moved: Mapping[str, str]) -> pd.DataFrame:
+Moved = tuple[float, float]
+"""By how much an arm and the baseline moved on the common seeds."""
+
+
+def flips(a: Results, b: Results, names: Mapping[str, tuple[str, str]], moved: Mapping[str, Moved]) -> pd.DataFrame:
     """One row for each verdict that both studies have, on an arm or on a main or simple effect, in B's order.
 
     Args:
         a: the one study.
         b: the other.
         names: for the identity of each arm of B, that of the arm of A that goes with it, and the name of the two.
-        moved: for the identity of each arm of B, how it and the baseline moved, in words.
+        moved: for the identity of each arm of B, how it and the baseline moved; "" for effects over arms.
 
     Columns:
         kind (text): ``arm``, ``main effect`` or ``simple effect``. name (text).
@@ -38,13 +43,13 @@ def flips(a: Results, b: Results, names: Mapping[str, tuple[str, str]], moved: M
         if was is None:
             continue
         old, new = word(was, a.objective), word(found, b.objective)
-        why = _why(was, found, a.objective, b.objective, moved.get(arm, "")) if old != new else ""
+        why = _why(was, found, a.objective, b.objective, moved.get(arm)) if old != new else ""
         rows.append((kind, name, old, new, old != new, why))
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"flipped": "bool"} | dict.fromkeys(("kind", "name", "a", "b", "why"), "str"))
 
 
-def _why(was: Evidence, now: Evidence, before: Objective, after: Objective, moved: str) -> str:
+def _why(was: Evidence, now: Evidence, before: Objective, after: Objective, moved: Moved | None) -> str:
     """The changes each of which, undone alone, gives the old verdict back; where none does, all of them."""
     changes = list(_changes(was, now, before, after, moved))
     alone = [text for text, evidence, objective in changes if word(evidence, objective) == word(was, before)]
@@ -52,7 +57,7 @@ def _why(was: Evidence, now: Evidence, before: Objective, after: Objective, move
 
 
 def _changes(
-    was: Evidence, now: Evidence, before: Objective, after: Objective, moved: str
+    was: Evidence, now: Evidence, before: Objective, after: Objective, moved: Moved | None
 ) -> Iterator[tuple[str, Evidence, Objective]]:
     """What has changed, in words, and the new evidence and objective with that change undone."""
     if before.goal != after.goal:
@@ -80,8 +85,14 @@ def _changes(
         if old_c.pairs != new_c.pairs:
             yield _pairs(old_c, new_c), replace(now, contrast=old_c), after
         return
+    if old_c.pairs != new_c.pairs and moved == (0, 0):
+        more = new_c.pairs - old_c.pairs
+        text = number(abs(more), f"{'more' if more > 0 else 'fewer'} seed")
+        yield text, replace(now, contrast=old_c), after
+        return
     if old_c.effect != new_c.effect:
-        text = f"the effect is {new_c.effect:+.3g}, it was {old_c.effect:+.3g}{f' ({moved})' if moved else ''}"
+        of = f" (on common seeds the arm moved by {moved[0]:+.3g}, the baseline by {moved[1]:+.3g})" if moved else ""
+        text = f"the effect is {new_c.effect:+.3g}, it was {old_c.effect:+.3g}{of}"
         yield text, replace(now, contrast=_about(new_c, old_c.effect, _half(new_c), old_c)), after
     if _half(old_c) != _half(new_c):
         yield _width(old_c, new_c), replace(now, contrast=_about(old_c, new_c.effect, _half(old_c), new_c)), after

@@ -90,7 +90,9 @@ def test_equal_studies_are_identical_and_differ_in_nothing(study: Callable[..., 
     assert set(found.effects()["verdict"]) == {"identical"}
     assert not found.verdicts()["flipped"].any()
     assert found.worse() == []
-    assert found.notes() == [
+    assert found.notes() == ["2 arms of 2 have the same configuration in both, and the same values."]
+    moved = study("c", {"baseline": [1.0, 1.1, 1.2], "placement=post": [1.0, 1.1, 1.2]})
+    assert ablate.compare(study("d"), moved).notes() == [
         "2 arms of 2 have the same configuration in both: what differs in them comes from the code, the versions or "
         "the machine."
     ]
@@ -293,11 +295,29 @@ def test_a_flip_by_an_effect_that_moved_says_who_moved(study: Callable[..., Path
 
 def test_a_flip_by_a_wider_interval_says_how_many_pairs(study: Callable[..., Path]) -> None:
     values = {"baseline": [1.0] * 6, "placement=post": [1.05, 1.06] * 3}
-    b = study("b", values, waiting=[("placement=post", seed) for seed in (2, 3, 4, 5)])
+    moved = {arm: [value + 1 for value in row] for arm, row in values.items()}
+    b = study("b", moved, waiting=[("placement=post", seed) for seed in (2, 3, 4, 5)])
     ((old, new, why),) = flipped(study("a", values), b).values()
     assert (old, new) == ("worse", "undecided")
     # Two differences, 0.05 and 0.06, against three of each: t of 1 degree is 12.706, of 5 degrees 2.5706.
     assert why == "the interval is ±0.0635, it was ±0.00575 (2 pairs have both values, it was 6)"
+
+
+def test_a_flip_by_more_seeds_alone_says_so(study: Callable[..., Path]) -> None:
+    values = {"baseline": [1.0] * 6, "placement=post": [1.05, 1.06] * 3}
+    few, many = study("few", values, seeds=2), study("many", values, seeds=6)
+    assert flipped(few, many) == {"placement=post": ("undecided", "worse", "4 more seeds")}
+    assert flipped(many, few) == {"placement=post": ("worse", "undecided", "4 fewer seeds")}
+    assert "2 arms of 2 have the same configuration in both, and the same values." in ablate.compare(few, many).notes()
+
+
+def test_a_main_effect_flips_by_more_seeds_too(study: Callable[..., Path]) -> None:
+    def outcome(arm: str, levels: Mapping[str, Any], seed: int) -> float:
+        return 1.0 + (0.05 + 0.01 * (seed % 2) if levels["scale"] == "off" else 0.0)
+
+    given = {"design": "full", "factors": {"placement": ["pre", "post"], "scale": ["on", "off"]}, "outcomes": outcome}
+    why = flipped(study("few", seeds=2, **given), study("many", seeds=6, **given))
+    assert why == {"scale=off": ("undecided", "worse", "4 more seeds")}
 
 
 def test_a_flip_by_seeds_that_diverge(study: Callable[..., Path]) -> None:
