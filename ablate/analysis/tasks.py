@@ -37,7 +37,7 @@ BY_TASK = ("name", "task", "effect", "low", "high", "unit", "seeds", "planned", 
 """The columns of :func:`by_task`."""
 SCORES = ("name", "task", "seed", "end", "value", "score")
 """The columns of :func:`scores`."""
-SUMMARY = ("name", "tasks", "seeds", "planned", "iqm", "low", "high", "at_floor")
+SUMMARY = ("name", "tasks", "seeds", "planned", "iqm", "low", "high", "diverged")
 """The columns of :func:`summary`."""
 PROFILES = ("name", "threshold", "share", "low", "high")
 """The columns of :func:`profiles`."""
@@ -142,8 +142,9 @@ def scores(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
         name (text): the architecture, by the levels in which it differs from the baseline; ``baseline`` for none.
         task (text): the level of the factor of tasks. seed (int). end (text): as in a frame of trials.
         value (float): the objective in its unit. score (float): 0 at the task's floor, 1 at its ceiling, and beyond
-            where it is worse than chance; 0 for a trial that diverged, NaN for one without a result, and for tasks that
-            state no floor and ceiling.
+            where it is worse than chance. A trial that diverged has the lower of 0 and the worst score of any trial
+            that completed on that task, so that none is better for diverging; NaN for one without a result, and for
+            tasks that state no floor and ceiling.
     """
     tasks = Tasks.of(plan)
     if tasks is None:
@@ -155,12 +156,13 @@ def scores(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
     for id, seed, end, value in zip(*(known[key] for key in ("arm", "seed", "end", tasks.metric)), strict=True):
         task = level_of(arms[id], tasks.factor)
         floor, ceiling = tasks.ranges.get(task, (math.nan, math.nan))
-        score = (value - floor) / (ceiling - floor)
-        if end == "diverged" and task in tasks.ranges:
-            score = 0.0
+        score = (value - floor) / (ceiling - floor) if end == "complete" else math.nan
         name = changes(arms[id]["levels"], base, tasks.factor) or "baseline"
         rows.append({"name": name, "task": task, "seed": seed, "end": end, "value": value, "score": score})
-    return pd.DataFrame(rows, columns=list(SCORES))
+    found = pd.DataFrame(rows, columns=list(SCORES))
+    bottom = found.groupby("task")["score"].transform("min").fillna(0).clip(upper=0)
+    lost = (found["end"] == "diverged") & found["task"].isin(list(tasks.ranges))
+    return found.assign(score=found["score"].mask(lost, bottom))
 
 
 def summary(plan: Mapping[str, Any], found: pd.DataFrame) -> pd.DataFrame:
@@ -175,7 +177,7 @@ def summary(plan: Mapping[str, Any], found: pd.DataFrame) -> pd.DataFrame:
         iqm (float): the mean of the middle half of all scores. low, high (float): 95% interval of this architecture
             alone: percentiles of a bootstrap that draws seeds within each task, so it holds for these tasks; NaN below
             two seeds.
-        at_floor (int): trials that diverged and count with the floor.
+        diverged (int): trials that diverged; what they count with, :func:`scores` says.
 
     No rows with fewer than :data:`ENOUGH` tasks, or where one of them states no floor and ceiling.
     """
@@ -183,7 +185,7 @@ def summary(plan: Mapping[str, Any], found: pd.DataFrame) -> pd.DataFrame:
     for name, matrix, lost in _matrices(plan, found):
         low, high = _interval(matrix, _iqm)
         rows.append({"name": name, "tasks": matrix.shape[1], "seeds": matrix.shape[0], "planned": len(plan["seeds"]),
-                     "iqm": float(_iqm(matrix)), "low": float(low), "high": float(high), "at_floor": lost})  # fmt: skip
+                     "iqm": float(_iqm(matrix)), "low": float(low), "high": float(high), "diverged": lost})  # fmt: skip
     return pd.DataFrame(rows, columns=list(SUMMARY))
 
 
@@ -207,7 +209,7 @@ def profiles(plan: Mapping[str, Any], found: pd.DataFrame) -> pd.DataFrame:
 
 
 def _matrices(plan: Mapping[str, Any], found: pd.DataFrame) -> list[tuple[str, Matrix, int]]:
-    """Each architecture's scores by seed and task, without the seeds that lack one; and how many are at the floor."""
+    """Each architecture's scores by seed and task, without the seeds that lack one; and how many diverged."""
     tasks = Tasks.of(plan)
     if tasks is None or tasks.unsummarised():
         return []

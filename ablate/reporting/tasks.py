@@ -33,6 +33,6 @@ def summary(study: Study) -> Table:
         Column("interval", "95% CI", compose=lambda row: interval(fixed(row["low"], 3), fixed(row["high"], 3))),
         Column("tasks", "tasks"),
         Column("used", "seeds", compose=lambda row: f"{row['seeds']}/{row['planned']}"),
-        Column("at_floor", "diverged, at the floor", optional=True),
+        Column("diverged", "diverged, at the bottom", optional=True),
     ]
     return Table(columns, rows_of(study.results.tasks()))

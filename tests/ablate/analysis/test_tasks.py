@@ -137,6 +137,20 @@ def test_scores_lie_between_floor_and_ceiling(tmp_path: Path) -> None:
     assert all(math.isnan(score) for (_, task, _), score in frame.items() if task == "sort")
 
 
+def test_no_run_is_better_for_diverging(tmp_path: Path) -> None:
+    def below_chance(levels: Mapping[str, Any], seed: int) -> float:
+        return 0.12 if levels["task"] == "copy" and seed == 0 else 0.6
+
+    lost = [(f"scale=off, task={task}", 1) for task in TWO]
+    results = task_study(tmp_path / "study", TWO, accuracy=below_chance, diverged=lost)
+    rows = results.scores().to_dict("records")
+    score = {(row["name"], row["task"], row["seed"]): row["score"] for row in rows}
+    # On copy a run that finished has 0.12, below the chance of 0.2; on sort all are above.
+    assert score["baseline", "copy", 0] == pytest.approx(-0.1)
+    assert score["scale=off", "copy", 1] == pytest.approx(-0.1)
+    assert score["scale=off", "sort", 1] == 0.0
+
+
 TEN = {f"task{number}": RANGED for number in range(10)}
 
 
@@ -156,7 +170,7 @@ def test_ten_tasks_are_summarised_by_the_interquartile_mean(tmp_path: Path) -> N
     assert row["iqm"] == pytest.approx(0.4)
     assert 0.35 < row["low"] < 0.39
     assert 0.41 < row["high"] < 0.45
-    assert (row["tasks"], row["seeds"], row["planned"], row["at_floor"]) == (10, 2, 2, 0)
+    assert (row["tasks"], row["seeds"], row["planned"], row["diverged"]) == (10, 2, 2, 0)
     assert results.tasks().equals(Results(results.folder).tasks())
     profile = results.profiles()
     above = profile[(profile["name"] == "baseline") & (profile["threshold"].round(2) == 0.54)]
@@ -167,7 +181,7 @@ def test_a_seed_that_lacks_a_task_is_left_out_and_one_that_diverged_is_not(tmp_p
     lost: dict[str, Any] = {"diverged": [("scale=off, task=task9", 0)], "failed": [("scale=off, task=task1", 1)]}
     summary = task_study(tmp_path / "study", TEN, accuracy=tenths, **lost).tasks().set_index("name")
     assert summary["seeds"].tolist() == [3, 2]
-    assert summary["at_floor"].tolist() == [0, 1]
+    assert summary["diverged"].tolist() == [0, 1]
     one = task_study(tmp_path / "one", TEN, accuracy=tenths, seeds=1).tasks()
     assert one["low"].isna().all()
 
