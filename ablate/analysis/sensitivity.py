@@ -28,7 +28,7 @@ RUNS = ("architecture", "source", "arm", "rate", "seed", "end", "value", "initia
 COLUMNS = (
     "architecture", "source", "rates", "low_rate", "high_rate", "best", "best_value", "edge", "good_low", "good_high",
     "good_rates", "sensitivity", "low95", "high95", "seeds", "planned", "capped", "max_stable_lr", "runs", "diverged",
-    "pruned", "missing",
+    "pruned", "missing", "left_out",
 )  # fmt: skip
 """The columns of :func:`sensitivity`."""
 
@@ -102,25 +102,32 @@ def sensitivity(plan: Mapping[str, Any], runs: pd.DataFrame) -> pd.DataFrame:
     run counts as that value. With any other objective nothing is capped: a rate at which a run diverged then has no
     mean, and an architecture with one no sensitivity.
 
+    The best rate is chosen on the seeds that it is then judged by. So the sensitivity and its interval hold given that
+    choice: they say nothing of which rate other seeds would choose, and the best value is flattered by it.
+
     Args:
         plan: the study's plan.
         runs: the runs of its sweeps, as :func:`sweeps` gives them.
 
     Columns:
         architecture, source (text): as in :func:`sweeps`.
-        rates (int), low_rate, high_rate (float): how many rates were swept, and their range.
-        best (float): the rate whose mean over the seeds is best; the smallest of equals. best_value (float): that mean.
+        rates (int), low_rate, high_rate (float): how many rates some seed ended at or tuning gave up, and their range.
+        best (float): the rate whose mean over ``seeds`` is best; the smallest of equals; NaN without such a seed.
+            best_value (float): that mean.
         edge (text): where among the rates the best one is, if it is at their edge; else "".
-        good_low, good_high (float), good_rates (int): the rates next to each other around the best whose mean is
-            within the smallest effect that matters of it.
-        sensitivity (float): mean over all swept rates, each counting once, of the capped objective minus that at
-            ``best``, turned so that more is worse; the objective's unit. A mean over seeds.
+        good_low, good_high (float), good_rates (int): the rates next to each other around the best whose mean over
+            ``seeds`` is within the smallest effect that matters of it.
+        sensitivity (float): mean over the rates, each counting once, of the capped objective minus that at ``best``,
+            turned so that more is worse; the objective's unit. A mean over ``seeds``; NaN where a rate has no mean.
         low95, high95 (float): Student's t interval over the seeds, for this architecture alone; NaN for one seed.
-        seeds (int): those with a value, or a divergence, at every rate, which alone count for ``sensitivity``.
-            planned (int): seeds of the sweep.
+        seeds (int): those with a value, or a divergence, at every rate that was neither left out nor given up, which
+            alone count for all of the above, so that rates are compared on the same seeds. planned (int): seeds of the
+            sweep.
         capped (bool): whether the cap is known.
-        max_stable_lr (float): the largest rate at which a run completed and none diverged; NaN without one.
+        max_stable_lr (float): the largest rate at which a run completed and none diverged; NaN without one. Whether
+            smaller rates were stable it does not ask.
         runs (int), diverged (int), pruned (int): given up early by tuning. missing (int): failed or not ended.
+        left_out (text): the rates that no seed ended at, so that nothing is known of them.
     """
     objective = Objective.of(plan)
     rows = [
@@ -134,21 +141,24 @@ def _row(plan: Mapping[str, Any], objective: Objective, name: str, source: str, 
     curve = Curve.of(objective, runs)
     rates, best = curve.rates, curve.best
     good = [] if best is None else [rates[place] for place in curve.good(best, objective.smallest_effect)]
-    whole = curve.costs[:, np.isfinite(curve.costs).all(axis=0)]
-    c = contrast([] if best is None else whole.mean(axis=0) - whole[best], 1)
+    # A rate without a mean, since a run diverged there or it was given up, leaves no mean over the rates.
+    told = best is not None and bool(np.isfinite(curve.means).all())
+    c = contrast(curve.costs.mean(axis=0) - curve.costs[best] if told else [], 1)
     search = plan["tuning"] if source == "tuning" else {}
     ends = {end: int((runs["end"] == end).sum()) for end in ("complete", "diverged", "pruned")}
     stable = set(runs.loc[runs["end"] == "complete", "rate"]) - set(runs.loc[runs["end"] == "diverged", "rate"])
+    left_out = sorted(set(runs["rate"]) - set(rates))
     return {
-        "architecture": name, "source": source, "rates": len(rates), "low_rate": rates[0], "high_rate": rates[-1],
+        "architecture": name, "source": source, "rates": len(rates), "low_rate": min(rates, default=math.nan),
+        "high_rate": max(rates, default=math.nan),
         "best": math.nan if best is None else rates[best],
         "best_value": math.nan if best is None else objective.worse(float(curve.means[best])),
         "edge": "" if best is None else edge(rates[best], rates, RATE, search),
         "good_low": min(good, default=math.nan), "good_high": max(good, default=math.nan), "good_rates": len(good),
-        "sensitivity": c.effect, "low95": c.low95, "high95": c.high95, "seeds": c.pairs,
+        "sensitivity": c.effect, "low95": c.low95, "high95": c.high95, "seeds": curve.costs.shape[1],
         "planned": runs["seed"].nunique(), "capped": curve.capped, "max_stable_lr": max(stable, default=math.nan),
         "runs": len(runs), "diverged": ends["diverged"], "pruned": ends["pruned"],
-        "missing": len(runs) - sum(ends.values()),
+        "missing": len(runs) - sum(ends.values()), "left_out": ", ".join(map(short, left_out)),
     }  # fmt: skip
 
 
@@ -157,11 +167,12 @@ class Curve:
     """One architecture's objective over the learning rate, turned so that more is worse."""
 
     rates: tuple[float, ...]
-    """Ascending."""
+    """Ascending: those that some seed ended at, or that tuning gave up."""
     costs: Floats
-    """By rate (rows) and seed, capped where a cap is known; NaN where a run has not ended, or has no value."""
+    """By rate (rows) and seed, capped where a cap is known, of the seeds that ended at every rate that was not given
+    up in all of them; NaN there, and where a run diverged and nothing says what that counts as."""
     means: Floats
-    """By rate, over the seeds that ended; NaN where one diverged and nothing says what that counts as."""
+    """By rate, over these seeds; NaN where one of them is."""
     capped: bool
     """Whether the cap is known for every seed."""
 
@@ -170,16 +181,19 @@ class Curve:
         """The curve through the runs of one architecture."""
         is_loss = objective.goal == "min" and objective.unit.split("/")[0] == "nats"
         at = runs.pivot(index="rate", columns="seed", values=["end", "value"])
-        ends = at["end"].to_numpy()
+        ends, values = at["end"].to_numpy(), at["value"].to_numpy(dtype=float)
         starts = runs.groupby("seed")["initial_loss"].first().to_numpy()  # the same for all rates of a seed
         cap = np.broadcast_to(starts if is_loss else math.nan, ends.shape)
+        ended = np.isin(ends, ("complete", "diverged"))
         # fmin: a value without a cap stays as it is, and one that diverged is its cap.
-        costs = np.fmin(np.vectorize(objective.worse)(at["value"].to_numpy(dtype=float)), cap)
-        costs = np.where(np.isin(ends, ("complete", "diverged")), costs, math.nan)
-        ended = np.isfinite(costs)
-        means = np.where(ended, costs, 0).sum(axis=1) / np.where(ended.any(axis=1), ended.sum(axis=1), math.nan)
-        means[((ends == "diverged") & ~ended).any(axis=1)] = math.nan
-        return cls(tuple(float(rate) for rate in at.index), costs, means, bool(np.isfinite(cap).all()))
+        costs = np.where(ended, np.fmin(objective.worse(1.0) * values, cap), math.nan)
+        # A seed that lacks a rate would set its mean against those of other seeds.
+        somewhere = ended.any(axis=1)
+        known = somewhere | (ends == "pruned").any(axis=1)
+        costs = costs[np.ix_(known, ended[somewhere].all(axis=0) & somewhere.any())]
+        means = costs.mean(axis=1) if costs.shape[1] else np.full(len(costs), math.nan)
+        rates = tuple(float(rate) for rate in at.index[known])
+        return cls(rates, costs, means, bool(np.isfinite(cap).all()))
 
     @property
     def best(self) -> int | None:

@@ -55,7 +55,7 @@ def _record(study: Study, row: Row, style: Look) -> dict[str, Any]:
     at_end = row["max_stable_lr"] == row["high_rate"]
     return {
         "name": plain(row["architecture"]), "look": style,
-        "swept": f"{number(row['rates'], 'rate')}, {_span(row['low_rate'], row['high_rate'])}",
+        "swept": f"{number(row['rates'], 'rate')}, {_span(row['low_rate'], row['high_rate'])}" if row["rates"] else "",
         "best": _rate(row["best"]), "value": fixed(row["best_value"], study.places),
         "edge": "" if missing(row["best"]) else row["edge"] or "no", "good": _good(row),
         "sensitivity": fixed(row["sensitivity"], study.places),
@@ -99,17 +99,29 @@ def how(study: Study) -> str:
         )
     parts = [
         f"Sensitivity is the mean of {metric} over the swept rates, each rate counting once and {cap}, against that at "
-        "the best rate (Wortsman 2023); its interval is Student's t over the seeds, for each architecture alone.",
+        "the best rate (Wortsman 2023); its interval is Student's t over the seeds, for each architecture alone. The "
+        "best rate is chosen on these same seeds, so the interval holds for that rate, and says nothing of the choice.",
         f"As good as the best are the rates next to it whose means are within {study.smallest:g} of its.",
     ]
     if any(row["source"] == "tuning" for row in rows):
         parts.append("The runs are those of tuning, on seeds that no effect uses.")
-    lacking = [plain(row["architecture"]) for row in rows if missing(row["sensitivity"])]
-    if lacking:
-        gone = any(row["pruned"] for row in rows)
-        why = "a rate was given up early in every seed" if gone else "no seed has a value at every rate"
-        parts.append(f"Not given for {joined(lacking)}: {why}.")
+    lost = [f"{row['left_out']} of {plain(row['architecture'])}" for row in rows if row["left_out"]]
+    parts += [f"Left out, since no seed ended there: {joined(lost)}."] if lost else []
+    lacking: dict[str, list[str]] = {}
+    for row in rows:
+        if missing(row["sensitivity"]):
+            lacking.setdefault(_why_not(row), []).append(plain(row["architecture"]))
+    parts += [f"Not given for {joined(names)}: {why}." for why, names in lacking.items()]
     return " ".join(parts)
+
+
+def _why_not(row: Row) -> str:
+    """Why there is no sensitivity."""
+    if not row["seeds"]:
+        return "no seed has a value at every rate"
+    if row["diverged"] and not row["capped"]:
+        return "a run diverged, and nothing says what that counts as"
+    return "a rate was given up early in every seed"
 
 
 def absent(study: Study) -> str:

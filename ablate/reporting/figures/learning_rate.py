@@ -35,8 +35,8 @@ def caption(study: Study, rows: Sequence[Row]) -> str:
     parts = _runs(study, rows[:MOST_ARMS])
     low, high = _limits(study, rows, parts)
     text = (
-        "Every run is a dot, the line goes through the means, ringed is the best rate, and shaded are the rates that "
-        "are as good. Crosses on the top rail count the runs that diverged there."
+        "Every run is a dot, the line goes through the means over the seeds that have every rate, ringed is the best "
+        "rate, and shaded are the rates that are as good. Crosses on the top rail count the runs that diverged there."
     )
     if any(row["diverged"] and row["capped"] for row in rows):
         text += " In a mean each of them is the loss at initialisation, so the line may leave the panel."
@@ -58,7 +58,7 @@ def curves(study: Study, rows: Sequence[Row], looks: Mapping[tuple[str, str], Lo
     parts = _runs(study, rows)
     lines = [Curve.of(study.results.objective, part) for part in parts]
     limits = _limits(study, rows, parts)
-    rates = [rate for line in lines for rate in line.rates]
+    rates = pd.concat([part["rate"] for part in parts]).tolist()
     columns = min(4 if len(rows) > 3 else 3, max(2, len(rows)))
     width = PAGE / columns - 66
     titles, long = headings([plain(row["architecture"]) for row in rows], width + 12, 2)

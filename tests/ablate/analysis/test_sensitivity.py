@@ -11,6 +11,8 @@ from ablate.analysis.results import Results
 from ablate.analysis.sensitivity import COLUMNS, RUNS, sets_rate
 from ablate.experiment import load
 from ablate.planning import make_plan
+from ablate.reporting import sweeps
+from ablate.reporting.study import Study
 from tests.study_maker import INITIAL, RATE, Outcome, make_study
 
 RATES = [1e-2, 1e-3, 1e-1]
@@ -98,7 +100,7 @@ def test_without_a_loss_at_the_start_nothing_is_capped(tmp_path: Path) -> None:
     assert (whole["best"], whole["best_value"], whole["capped"]) == (1e-2, 0.9, False)
     assert whole["sensitivity"] == pytest.approx(0.9 - (0.9 + 0.8 + 0.5) / 3)
     lost = row(study(tmp_path / "lost", {1e-2: [0.9], 1e-3: [0.8], 1e-1: [NAN]}, **options))
-    assert math.isnan(lost["sensitivity"]) and lost["seeds"] == 0
+    assert math.isnan(lost["sensitivity"]) and lost["seeds"] == 1
     assert (lost["best"], lost["max_stable_lr"], lost["diverged"]) == (1e-2, 1e-2, 1)
 
 
@@ -120,6 +122,42 @@ def test_a_seed_that_lacks_a_rate_does_not_count_for_the_sensitivity(tmp_path: P
     assert got["sensitivity"] == pytest.approx(1.0)
 
 
+THREE = {1e-3: 2.0, 3e-3: 1.9, 1e-2: 2.05}
+EASY = {rate: [mean - 0.5, mean, mean + 0.5] for rate, mean in THREE.items()}
+"""What a rate does is a tenth of what a seed does; the first seed is the easiest."""
+
+
+@pytest.mark.parametrize("gone", ["failed", "waiting"])
+def test_rates_are_compared_on_the_seeds_that_have_them_all(tmp_path: Path, gone: str) -> None:
+    lost: dict[str, Any] = {gone: {("lr=0.01", 1), ("lr=0.01", 2)}}
+    results = study(tmp_path, EASY, **lost)
+    got = row(results)
+    # By all that ended, 0.01 would have the best mean: that of the easiest seed.
+    assert (got["best"], got["best_value"], got["edge"]) == (3e-3, pytest.approx(1.4), "")
+    assert (got["seeds"], got["planned"], got["missing"], got["left_out"]) == (1, 3, 2, "")
+    assert got["sensitivity"] == pytest.approx((0.1 + 0 + 0.15) / 3)
+    assert not [caveat for caveat in results.caveats() if "best learning rate" in caveat]
+
+
+def test_without_a_seed_that_has_every_rate_none_is_best(tmp_path: Path) -> None:
+    got = row(study(tmp_path, EASY, failed={("baseline", 0), ("lr=0.003", 1), ("lr=0.01", 2)}))
+    assert math.isnan(got["best"]) and math.isnan(got["best_value"]) and math.isnan(got["sensitivity"])
+    assert (got["edge"], got["good_rates"], got["seeds"], got["rates"]) == ("", 0, 0, 3)
+    assert got["max_stable_lr"] == 1e-2
+
+
+def test_a_rate_that_no_seed_ended_at_is_left_out_and_named(tmp_path: Path) -> None:
+    results = study(tmp_path, EASY, failed={("lr=0.01", seed) for seed in range(3)})
+    got = row(results)
+    assert (got["rates"], got["high_rate"], got["left_out"], got["seeds"]) == (2, 3e-3, "0.01", 3)
+    assert got["sensitivity"] == pytest.approx(0.05)
+    assert "Left out, since no seed ended there: 0.01 of baseline." in sweeps.how(Study(results))
+
+
+def test_a_largest_stable_rate_does_not_ask_for_smaller_ones(tmp_path: Path) -> None:
+    assert row(study(tmp_path, {1e-3: [1.0], 1e-2: [NAN], 1e-1: [1.0]}))["max_stable_lr"] == 1e-1
+
+
 def tuned(folder: Path, **tune: Any) -> Results:
     values = {1e-3: [2.0, 2.0], 1e-2: [1.0, 1.0], 1e-1: [NAN, 3.0]}
     options = {"rates": list(values), "best": {"baseline": 1e-2, "placement=post": 1e-2}, "seeds": (100, 101)}
@@ -137,7 +175,7 @@ def test_tuning_over_the_rate_alone_is_a_sweep(tmp_path: Path) -> None:
 def test_what_tuning_gave_up_leaves_no_sensitivity(tmp_path: Path) -> None:
     results = tuned(tmp_path, pruned={("baseline", 1e-3)})
     got = row(results)
-    assert (got["pruned"], got["seeds"], got["best"]) == (2, 0, 1e-2)
+    assert (got["pruned"], got["seeds"], got["best"], got["rates"], got["left_out"]) == (2, 2, 1e-2, 3, "")
     assert math.isnan(got["sensitivity"])
     assert row(results, "placement=post")["seeds"] == 2
 

@@ -89,7 +89,18 @@ def test_what_is_not_given_is_said(tmp_path: Path) -> None:
         outcomes=lambda name, levels, seed: math.nan if levels["lr"] > 3e-2 else 0.5 + levels["lr"],
     )  # fmt: skip
     assert "without a cap, since nothing says what val/accuracy is at initialisation" in accuracy
-    assert "Not given for baseline: no seed has a value at every rate." in accuracy
+    assert "Not given for baseline: a run diverged, and nothing says what that counts as." in accuracy
+
+
+def test_an_architecture_of_which_nothing_ended_has_no_numbers(tmp_path: Path) -> None:
+    lost = {(f"placement=post, lr={rate:g}", seed) for rate in RATES for seed in range(2)}
+    factors: dict[str, list[Any]] = {"placement": ["pre", "post"], "lr": RATES}
+    study: dict[str, Any] = {"design": "full", "factors": factors, "outcomes": bowl, "waiting": lost}
+    _, post = records(tmp_path, **study)
+    assert (post["swept"], post["best"], post["stable"], post["seeds"]) == ("", "", "", "0/2")
+    text = page(tmp_path / "page", **study)
+    assert "Left out, since no seed ended there: 0.001, 0.003, 0.01, 0.03, 0.1 of placement=post." in text
+    assert "Not given for placement=post: no seed has a value at every rate." in text
 
 
 def test_trends_are_sentences_and_a_figure(tmp_path: Path) -> None:
