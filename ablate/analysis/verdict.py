@@ -96,6 +96,8 @@ class Verdict:
     word: str
     """One of :data:`WORDS`."""
     sentence: str
+    at: int
+    """Where in the sentence its name stands."""
     effect: float | None
     low: float | None
     high: float | None
@@ -148,8 +150,7 @@ def is_stuck(evidence: Evidence) -> bool:
 def sentence(evidence: Evidence, verdict: str, objective: Objective) -> str:
     """One sentence for a verdict: what, by how much, with which interval, and how many seeds agree."""
     e, c = evidence, evidence.contrast
-    lead = f"{e.diverged} of {e.ended} {e.noun} of {e.name} diverged; among those that finished it"
-    lead = lead if e.diverged else e.name
+    lead = f"{_before(e)}{e.name} diverged; among those that finished it" if e.diverged else e.name
     if verdict in ("diverged", "not comparable") or c.pairs == 0:
         return _without_effect(e, verdict, objective, lead)
     if verdict == "identical":
@@ -171,6 +172,11 @@ def sentence(evidence: Evidence, verdict: str, objective: Objective) -> str:
     if len(clauses) > 1 and verdict not in ("one seed, no interval", "no practical difference"):
         clauses.append(f"smallest effect that matters {matters}")
     return "; ".join([*clauses, *([e.note] if e.note else [])]) + "."
+
+
+def _before(e: Evidence) -> str:
+    """What stands before the name in a sentence that begins with the seeds that diverged."""
+    return f"{e.diverged} of {e.ended} {e.noun} of " if e.diverged else ""
 
 
 def _without_effect(e: Evidence, verdict: str, objective: Objective, lead: str) -> str:
@@ -246,8 +252,10 @@ def judge(evidence: Evidence, objective: Objective, *, kind: str = "arm", arm: s
     """The verdict on one effect, in a word and in a sentence."""
     objective = objective if evidence.unit is None else replace(objective, unit=evidence.unit)
     c, found = evidence.contrast, word(evidence, objective)
+    text, before = sentence(evidence, found, objective), _before(evidence)
     return Verdict(
-        kind=kind, arm=arm, name=evidence.name, word=found, sentence=sentence(evidence, found, objective),
+        kind=kind, arm=arm, name=evidence.name, word=found, sentence=text,
+        at=len(before) if text.startswith(f"{before}{evidence.name} ") else 0,
         effect=_known(c.effect), low=_known(c.low), high=_known(c.high), pairs=c.pairs, planned=evidence.planned,
         agree=c.agree, diverged=evidence.diverged, stuck=is_stuck(evidence),
     )  # fmt: skip

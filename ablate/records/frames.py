@@ -86,7 +86,8 @@ def trials(study: Path) -> pd.DataFrame:
         attempt (Int64): the newest attempt, from 1.
         steps (Int64): training steps done. tokens (Int64): training tokens seen.
         micro_batch (Int64): sequences at once, where memory was too short for the batch; else NA.
-        <metric> (float): each of the task's metrics under its own name, in the plan's ``units``; NaN without a value.
+        <metric> (float): each of the task's metrics under its own name, in the plan's ``units``; NaN without a value,
+            as where it is infinite.
         seconds (float). tokens_per_second (float). peak_memory (Int64): bytes.
         parameters (Int64): of the arm, in total. flops (float): training FLOPs a step.
         initial_loss, unigram_entropy (float): nats. clip_rate (float): share of steps clipped; and any other facts.
@@ -256,7 +257,7 @@ def _unsealed(folder: TrialFolder, held: bool) -> dict[str, Any]:
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else math.nan
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else math.nan
 
 
 def _typed(rows: Sequence[Mapping[str, Any]], plan: Mapping[str, Any]) -> pd.DataFrame:

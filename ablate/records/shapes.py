@@ -44,6 +44,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1e300)
 
 
+def _is_finite(value: Any) -> bool:
+    return _is_number(value) and math.isfinite(value)
+
+
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
@@ -57,10 +61,11 @@ def _text(value: Any) -> Fault | None:  # most of what there is to check: one ca
 
 
 _number = _kind("a number", _is_number)
+_finite = _kind("a finite number", _is_finite)
 _whole = _kind("a whole number", _is_whole)
 _positive = _kind("a whole number of at least 1", lambda value: _is_whole(value) and value >= 1)
 _prediction = _kind("an effect", lambda value: value in ("better", "worse", "no_difference", "diverged"))
-_scalar = _kind("a scalar", lambda value: value is None or isinstance(value, str | bool) or _is_number(value))
+_scalar = _kind("a scalar", lambda value: value is None or isinstance(value, str | bool) or _is_finite(value))
 
 
 def _maybe(shape: Shape) -> Shape:
@@ -126,8 +131,8 @@ _LEVELS = _values(_scalar)
 _COMPONENTS = _each(
     _fields({"slot": _text, "kind": _text, "origin": _text, "version": _anything, "source": _maybe(_text)})
 )
-_DATA = _fields({"hash": _text}, facts=_values(_number))
-_TRAINING = _fields({"optimizer": _fields({}, lr=_scalar)}, clip=_maybe(_number), batch=_whole)
+_DATA = _fields({"hash": _text}, facts=_values(_finite))
+_TRAINING = _fields({"optimizer": _fields({}, lr=_scalar)}, clip=_maybe(_finite), batch=_whole)
 _ARM = _fields(
     {
         "id": _text,
@@ -137,7 +142,7 @@ _ARM = _fields(
             {"model": _values(_anything), "task": _fields({}, path=_maybe(_text)), "training": _TRAINING}
         ),
         "parameters": _fields({"total": _whole}, non_embedding=_whole, parts=_values(_whole)),
-        "flops": _number,
+        "flops": _finite,
         "tokens": _whole,
     },
     aliases=_each(_text),
@@ -153,7 +158,7 @@ _ARM = _fields(
     tuned=_values(_anything),
 )
 _TUNED = {"id": _text, "arm": _text, "seed": _whole, "tuned": _values(_anything)}
-_ENDS = _maybe(_pair(_number, _number))
+_ENDS = _maybe(_pair(_finite, _finite))
 _TUNING = _fields(
     {
         "method": _text,
@@ -179,7 +184,7 @@ _PLAN = _fields(
                 sets=_each(_each(_fields({"path": _text}))),
             )
         ),
-        "objective": _fields({"metric": _text, "goal": _text, "smallest_effect": _number}, secondary=_each(_text)),
+        "objective": _fields({"metric": _text, "goal": _text, "smallest_effect": _finite}, secondary=_each(_text)),
         "units": _values(_text),
         "seeds": _each(_whole),
         "budget": _fields({"steps": _positive}),
@@ -274,6 +279,7 @@ def _of_plan(plan: Mapping[str, Any]) -> Iterator[str]:
 def _of_trials(
     place: str, trials: Iterable[Mapping[str, Any]], arms: Collection[str], seeds: Collection[int] | None = None
 ) -> Iterator[str]:
+    seen: set[str] = set()
     for number, trial in enumerate(trials):
         if trial["arm"] not in arms:
             yield f"`{place}[{number}].arm` is none of its arms"
@@ -281,6 +287,9 @@ def _of_trials(
             yield f"`{place}[{number}].id` is no identity"
         if seeds is not None and trial["seed"] not in seeds:
             yield f"`{place}[{number}].seed` is none of its trials'"
+        if trial["id"] in seen:
+            yield f"`{place}[{number}].id` is that of another trial"
+        seen.add(trial["id"])
 
 
 def _of_tuning(plan: Mapping[str, Any], arms: Collection[str]) -> Iterator[str]:
@@ -294,5 +303,5 @@ def _of_tuning(plan: Mapping[str, Any], arms: Collection[str]) -> Iterator[str]:
     for number, arm in enumerate(plan["arms"]):
         for path, value in arm.get("tuned", {}).items():
             ranged = path in params and (params[path]["log"] or params[path]["linear"])
-            if path not in params or (ranged and not (_is_number(value) and (value > 0 or not params[path]["log"]))):
+            if path not in params or (ranged and not (_is_finite(value) and (value > 0 or not params[path]["log"]))):
                 yield f"`arms[{number}].tuned.{path}` is nothing that was tried"

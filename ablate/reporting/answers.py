@@ -79,10 +79,8 @@ def _badge(study: Study, verdict: Verdict) -> tuple[str, str]:
 
 
 def _sentence(verdict: Verdict, badge: str, matched: str) -> Sentence:
-    name, text = plain(verdict.name), plain(verdict.sentence)
-    before, found, after = text.partition(name)
-    if not found:
-        name, before, after = "", text, ""
+    text, end = verdict.sentence, verdict.at + len(verdict.name)
+    name, before, after = map(plain, (verdict.name, text[: verdict.at], text[end:]))
     return Sentence(name, before, after, TONES[verdict.word], badge, matched)
 
 

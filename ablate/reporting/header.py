@@ -46,8 +46,8 @@ def header(study: Study) -> Header:
         for end in ("diverged", "failed", "timed_out", "pruned", "excluded", "running", "waiting")
         if counts[end]
     ]
-    git = plan["git"]
-    dirty = " (with uncommitted changes)" if git and git["dirty"] else ""
+    git = plan.get("git")
+    dirty = " (with uncommitted changes)" if git and git.get("dirty") else ""
     commit = f"commit {git['commit']}{dirty}" if git else "no git commit"
     facts = [
         f"{len(plan['arms'])} arms {TIMES} {len(plan['seeds'])} {'seed' if len(plan['seeds']) == 1 else 'seeds'}",

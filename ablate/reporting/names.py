@@ -12,6 +12,8 @@ from matplotlib.textpath import text_to_path
 
 SMALL = 11.0
 """The smallest letters of a figure, in pixels."""
+_BREAKS = str.maketrans({"\n": "\N{RETURN SYMBOL}", "\t": "\N{RIGHTWARDS ARROW TO BAR}"})
+"""A level may have what breaks a line; a name stands on one, and no font has a glyph for a break."""
 _FACTOR = re.compile(r"(^|, )([^=,]*)=")
 
 
@@ -19,11 +21,12 @@ _FACTOR = re.compile(r"(^|, )([^=,]*)=")
 def text_width(text: str, size: float = SMALL, weight: int = 400) -> float:
     """Width of a text in pixels, by matplotlib's font, which is wider than most."""
     font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
-    return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0])
+    return float(text_to_path.get_text_width_height_descent(text.translate(_BREAKS), font, ismath=False)[0])
 
 
 def shorten(text: str, width: float, size: float = SMALL, weight: int = 400) -> str:
-    """The text, with its middle cut out until it is no wider than ``width`` pixels."""
+    """The text on one line, with its middle cut out until it is no wider than ``width`` pixels."""
+    text = text.translate(_BREAKS)
     if text_width(text, size, weight) <= width:
         return text
     fits, cut = 0, len(text)

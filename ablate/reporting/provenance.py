@@ -12,7 +12,7 @@ from ablate.records.layout import StudyFolder, read_json
 from ablate.reporting.numbers import big, fixed, level, plain, whole
 from ablate.reporting.privacy import redact
 from ablate.reporting.study import Study
-from ablate.reporting.tables import Column, Table
+from ablate.reporting.tables import Column, Table, as_text
 
 FACT_UNITS = {"unigram_entropy": " nats"}
 """The units of what is known of the data; what is not here has none."""
@@ -21,10 +21,10 @@ FACT_UNITS = {"unigram_entropy": " nats"}
 def facts(study: Study) -> list[tuple[str, str]]:
     """What was run, with what, as pairs of a name and a value."""
     plan, trials = study.plan, study.trials
-    git = plan["git"]
-    dirty = " (with uncommitted changes)" if git and git["dirty"] else ""
+    git = plan.get("git")
+    dirty = " (with uncommitted changes)" if git and git.get("dirty") else ""
     seconds = trials["seconds"].sum()
-    known = sorted((key, value) for key, value in plan["data"]["facts"].items() if key != "vocabulary")
+    known = sorted((key, value) for key, value in plan["data"].get("facts", {}).items() if key != "vocabulary")
     return [
         ("design", _design(plan)),
         ("arms", str(len(plan["arms"]))),
@@ -34,7 +34,7 @@ def facts(study: Study) -> list[tuple[str, str]]:
         ("training time", f"{seconds / 3600:.2f} h in all" if seconds >= 3600 else f"{seconds / 60:.1f} min in all"),
         ("device", f"{plan['device']}, {plan['precision']}, {plan['threads']} "
                    f"{'thread' if plan['threads'] == 1 else 'threads'} a worker"),
-        ("vocabulary", f"{plan['vocabulary']:,}"),
+        *([("vocabulary", f"{plan['vocabulary']:,}")] if plan.get("vocabulary") is not None else []),
         ("data hash", str(plan["data"]["hash"])),
         *((f"data: {plain(key).replace('_', ' ')}", f"{value:g}{FACT_UNITS.get(key, '')}") for key, value in known),
         ("plan hash", str(plan["hash"])),
@@ -107,7 +107,7 @@ def components(study: Study) -> Table:
         Column("source", "source hash", numeric=False),
     ]
     keys = [column.key for column in columns]
-    return Table(columns, [{key: plain(str(entry[key])) for key in keys} for entry in study.plan["components"]])
+    return Table(columns, [{key: plain(as_text(entry[key])) for key in keys} for entry in study.plan["components"]])
 
 
 def arms(study: Study) -> Table:
@@ -126,7 +126,7 @@ def arms(study: Study) -> Table:
     records = [
         {
             "name": plain(arm["name"]), "parameters": whole(arm["parameters"]["total"]),
-            "non_embedding": whole(arm["parameters"]["non_embedding"]), "flops": big(arm["flops"]),
+            "non_embedding": whole(arm["parameters"].get("non_embedding")), "flops": big(arm["flops"]),
             "tokens": whole(arm["tokens"]), "id": arm["id"], "steps": whole(study.by_id[arm["id"]].steps),
             "activations": fixed(arm["activations"] / 1e6, 1) if arm.get("activations") is not None else "",
             "matched": plain(", ".join(f"{path}={level(value)}" for path, value in (arm.get("matched") or {}).items())),

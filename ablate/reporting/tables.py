@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,17 +135,18 @@ class Table:
         lines = [
             r"\begin{tabular}{" + "".join("r" if column.numeric else "l" for column in columns) + "}",
             r"\toprule",
-            " & ".join(latex(_head(column)) for column in columns) + r" \\",
+            _latex_row(latex(_head(column)) for column in columns),
             r"\midrule",
         ]
         for index, record in enumerate(self.records):
-            lines.append(" & ".join(latex(self.text(column, record)) or "--" for column in columns) + r" \\")
+            lines.append(_latex_row(latex(self.text(column, record)) or "--" for column in columns))
             if index + 1 == self.pinned < len(self.records):
                 lines.append(r"\midrule")
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-_MARKDOWN = re.compile(r"[\\|`*<>&]")
+# What makes a link, and what is no part of a word, would be markup; an interval and val/bits_per_char stay as they are.
+_MARKDOWN = re.compile(r"[\\|`*<>&$~]|\](?=[(\[:{])|(?<![^\W_])[_#]|[_#](?![^\W_])")
 
 
 def as_markdown(text: str) -> str:
@@ -173,6 +174,12 @@ _LATEX = {
 }  # fmt: skip
 # What pdfLaTeX stops at, whatever fonts and encodings the paper has: all but ASCII and the common Latin letters.
 _FOREIGN = re.compile(r"[^\x20-\x7eÀ-ÅÇ-ÏÑ-ÖØ-Ýßà-åç-ïñ-öø-ýÿ]+")
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    """A row of a table: after the end of another, LaTeX would take a bracket or a star for an option of that end."""
+    row = " & ".join(cells)
+    return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"
 
 
 def latex(text: str) -> str:

@@ -82,9 +82,9 @@ def _as_run(plan: Plan, folder: Path) -> dict[str, str]:
         for name, version in (record.get("versions") or {}).items():
             found[f"versions.{name}"].add(str(version))
         for key in ("device", "precision", "threads"):
-            found[f"run.{key}"].add(str(record.get(key, plan[key])))
+            found[f"run.{key}"].add(spelled(record.get(key, plan[key])))
         for each in record["components"]:
-            code = f"version {each['version']}, {each['origin']}, source {each.get('source')}"
+            code = f"version {each['version']}, {each['origin']}, source {each.get('source') or 'null'}"
             found[f"code.{each['slot']}.{each['kind']}"].add(code)
     return {path: " and ".join(sorted(values)) for path, values in found.items()}
 

@@ -36,7 +36,7 @@ def objective(study: Study, arms: Sequence[Arm]) -> Figure:
     heading(late, "The second half, closer", study.metric_and_unit, x="tokens")
     _tokens(whole)
     end = frame["tokens"].max()
-    late.set_xlim(end / 2, end * 1.01)
+    late.set_xlim(end / 2, end * 1.01 or 1)
     if limits := _close_up(study, arms, frame):
         late.set_ylim(limits)
     _tokens(late)

@@ -138,6 +138,19 @@ def test_an_infinite_loss_is_a_divergence_whatever_the_record_calls_it(tmp_path:
     assert math.isnan(got["val/loss"])
 
 
+def test_what_is_beside_the_objective_and_infinite_is_missing(tmp_path: Path) -> None:
+    study = StudyFolder(make_study(tmp_path / "study", seeds=1, steps=20))
+    place = next(study.trials()).result
+    record = json.loads(place.read_text())
+    record |= {"tokens_per_second": math.inf, "seconds": -math.inf}
+    record["facts"]["clip_rate"] = record["metrics"]["val/bits_per_char"] = math.inf
+    place.write_text(json.dumps(record))
+    row = frames.trials(study.path).set_index("trial").loc[record["trial"]]
+    assert row["end"] == "complete"
+    assert row["val/loss"] == record["metrics"]["val/loss"]
+    assert row[["tokens_per_second", "seconds", "clip_rate", "val/bits_per_char"]].isna().all()
+
+
 def test_levels_of_any_type_stay_their_own(tmp_path: Path) -> None:
     levels = [None, 1, 1.0, True, "null", "1"]
     study = make_study(tmp_path / "study", factors={"width": levels}, seeds=1)

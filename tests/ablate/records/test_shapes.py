@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,11 @@ def test_a_record_damaged_anywhere_is_one_clear_error_or_none(study: StudyFolder
     [
         (("arms", 1, "levels"), [], "`arms[1].levels` is not a mapping"),
         (("arms", 0, "parameters", "total"), "many", "`arms[0].parameters.total` is not a whole number"),
-        (("arms", 0, "flops"), None, "`arms[0].flops` is not a number"),
+        (("arms", 0, "flops"), None, "`arms[0].flops` is not a finite number"),
+        (("arms", 0, "flops"), math.inf, "`arms[0].flops` is not a finite number"),
+        (("objective", "smallest_effect"), math.nan, "`objective.smallest_effect` is not a finite number"),
+        (("data", "facts", "unigram_entropy"), math.inf, "`data.facts.unigram_entropy` is not a finite number"),
+        (("arms", 1, "levels", "ratio"), math.inf, "`arms[1].levels.ratio` is not a scalar"),
         (("trials",), {}, "`trials` is not a list"),
         (("trials", 3, "arm"), "nobody", "`trials[3].arm` is none of its arms"),
         (("trials", 0, "id"), "../../elsewhere", "`trials[0].id` is no identity"),
@@ -176,6 +181,14 @@ def test_a_damaged_plan_names_the_file_the_place_and_the_remedy(
 def test_a_plan_that_lacks_something_inside_says_what(study: StudyFolder) -> None:
     study.plan.write_text(json.dumps(without(json.loads(study.plan.read_text()), ("arms", 2, "config", "training"))))
     with pytest.raises(InputError, match=r"cannot be read: it lacks `arms\[2\]\.config\.training`"):
+        frames.read_plan(study.path)
+
+
+def test_a_trial_is_planned_once(study: StudyFolder) -> None:
+    plan = json.loads(study.plan.read_text())
+    plan["trials"].append(plan["trials"][0])
+    study.plan.write_text(json.dumps(plan))
+    with pytest.raises(InputError, match=rf"`trials\[{len(plan['trials']) - 1}\]\.id` is that of another trial"):
         frames.read_plan(study.path)
 
 

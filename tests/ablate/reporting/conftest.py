@@ -86,6 +86,14 @@ def hostile(report: Report) -> Path:
 
 
 @pytest.fixture(scope="session")
+def bracketed(report: Report) -> Path:
+    """The report of a study whose names begin as options of LaTeX do, make a link, or are hardly any."""
+    arms = {"[x](javascript:alert(1))": {"[z]": 2}, "*y": {"[z]": 3}, "d": {"[z]": 4}, "": {"other": "a\nb"}}
+    factors = {"[z]": [1, 2, 3, 4], "other": ["a", "a\nb"]}
+    return report(design="list", listed=arms, factors=factors, seeds=4, steps=20, diverged={("d", 1)})
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     if CHROMIUM is None:

@@ -79,8 +79,12 @@ def test_markdown_has_every_table_and_no_markup_of_others(quickstart: Path, host
     assert "\\<script\\>" in hostile.with_name("effects.md").read_text(encoding="utf-8")
 
 
+def test_a_name_makes_no_link_in_markdown(bracketed: Path) -> None:
+    assert r"| [x\](javascript:alert(1)) |" in bracketed.with_name("effects.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("which", ["quickstart", "full", "hostile"])
+@pytest.mark.parametrize("which", ["quickstart", "full", "hostile", "bracketed"])
 def test_the_tables_compile(which: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     assert shutil.which("pdflatex"), "this test compiles effects.tex: install texlive-latex-base and booktabs"
     report = request.getfixturevalue(which)

@@ -45,6 +45,11 @@ def test_no_two_different_names_look_alike(names: list[str]) -> None:
     assert len(set(short)) == len(set(names))
 
 
+def test_a_name_that_breaks_a_line_is_drawn_on_one_and_stays_apart() -> None:
+    assert short_names(["a\nb", "a\tb", "a b"], 100) == ["a⏎b", "a⇥b", "a b"]
+    assert text_width("a\nb") == text_width("a⏎b")
+
+
 def test_titles_stay_apart_and_say_whether_they_break() -> None:
     same = "residual=none, scale=off, placement=sandwich"
     titles, long = headings([f"{same}, ratio={number}, position=rotary, norm=layer" for number in range(3)], 160, 2)

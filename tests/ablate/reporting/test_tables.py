@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+import pytest
 from markupsafe import Markup
 
 from ablate.reporting.tables import Column, Table, as_markdown, latex
@@ -52,6 +53,13 @@ def test_latex_is_booktabs_and_escaped() -> None:
     )
 
 
+def test_a_row_of_latex_begins_with_no_option_of_the_row_before() -> None:
+    table = Table([Column("[x", "*x", numeric=False)], [{"[x": "[1]"}, {"[x": "*"}, {"[x": "a[1]*"}], pinned=1)
+    assert table.latex().splitlines()[1:8] == [
+        r"\toprule", r"{}*x \\", r"\midrule", r"{}[1] \\", r"\midrule", r"{}* \\", r"a[1]* \\",
+    ]  # fmt: skip
+
+
 def test_nothing_in_latex_acts_as_a_command() -> None:
     assert latex("\\input{x} $x_1^2$ # ~ {") == (
         "\\textbackslash{}input\\{x\\} \\$x\\_1\\textasciicircum{}2\\$ \\# \\textasciitilde{} \\{"
@@ -65,6 +73,18 @@ def test_latex_has_letters_that_pdflatex_lacks_for_other_engines_alone() -> None
 
 def test_nothing_in_markdown_is_markup() -> None:
     assert as_markdown("<b> a|b `c` *d*\n\\ &lt;") == "\\<b\\> a\\|b \\`c\\` \\*d\\* \\\\ \\&lt;"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("[l](javascript:alert(1))", r"[l\](javascript:alert(1))"), ("[l][r]", r"[l\][r]"), ("[l]: u", r"[l\]: u"),
+        ("_x_ __y", r"\_x\_ \_\_y"), ("$x_1$ ~~y~~", r"\$x_1\$ \~\~y\~\~"), ("# x #", r"\# x \#"),
+        ("val/bits_per_char [-0.1, +0.2] a#b", "val/bits_per_char [-0.1, +0.2] a#b"),
+    ],
+)  # fmt: skip
+def test_markdown_has_no_link_and_no_emphasis_of_others_and_intervals_as_they_are(text: str, written: str) -> None:
+    assert as_markdown(text) == written
 
 
 def test_markdown_escapes_its_bars() -> None:

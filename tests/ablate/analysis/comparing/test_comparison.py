@@ -269,6 +269,16 @@ def test_code_and_versions_are_those_that_the_records_have(study: Callable[..., 
     ]  # fmt: skip
 
 
+def test_what_a_record_has_as_null_is_null(study: Callable[..., Path]) -> None:
+    def other(record: dict[str, Any]) -> None:
+        record["device"] = record["components"][0]["source"] = None
+
+    frame = ablate.compare(study("a"), edit(study("b"), other, trials=True)).differences()
+    assert frame[["path", "b"]].to_numpy().tolist() == [
+        ["run.device", "null"], ["code.norm.layer", "version 1, ablate-arch 0.1.0, source null"],
+    ]  # fmt: skip
+
+
 # --- flips ------------------------------------------------------------------------------------------------------------
 
 CLEAR: dict[str, list[float]] = {"baseline": [1.0] * 6, "placement=post": [1.1, 1.11, 1.1, 1.11, 1.1, 1.11]}
