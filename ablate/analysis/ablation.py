@@ -60,10 +60,10 @@ def ablation(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame({key: pd.Series(dtype=_KINDS.get(key, "float64")) for key in COLUMNS})
     objective, lattice = Objective.of(plan), Lattice(plan)
     grid = Grid.of(plan, trials, objective.metric)
-    changes = {factor["name"]: spelled(levels_in_order(factor)[-1]) for factor in plan["factors"]}
+    changes = _changes(plan)
     base = {factor["name"]: spelled(levels_in_order(factor)[0]) for factor in plan["factors"]}
     arms = {f"{key}={to}": lattice.arm(base | {key: to}, [key]) for key, to in changes.items()}
-    whole = lattice.arm(changes)
+    whole = all_at_once(plan, lattice)
     rows = [_arm_row(plan, grid, "part", name, arm) for name, arm in arms.items()]
     every = {**arms, ", ".join(arms): whole}
     left_out, values = _together(plan, grid, every)
@@ -78,6 +78,16 @@ def ablation(plan: Mapping[str, Any], trials: pd.DataFrame) -> pd.DataFrame:
     ]  # fmt: skip
     columns = {key: [row.get(key, "") for row in rows] for key in COLUMNS}
     return pd.DataFrame({key: pd.Series(each, dtype=_KINDS.get(key, "float64")) for key, each in columns.items()})
+
+
+def all_at_once(plan: Mapping[str, Any], lattice: Lattice) -> str | None:
+    """The identity of the arm in which every part is changed; None in other designs, and where there is one part."""
+    return lattice.arm(_changes(plan)) if plan["design"] in DONE and len(plan["factors"]) > 1 else None
+
+
+def _changes(plan: Mapping[str, Any]) -> dict[str, str]:
+    """The level that is not the baseline's, of each factor."""
+    return {factor["name"]: spelled(levels_in_order(factor)[-1]) for factor in plan["factors"]}
 
 
 def sentence(plan: Mapping[str, Any], path: pd.DataFrame) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import ablate
 from ablate.analysis.predictions import predicted
-from ablate.api import changed_since, find_study
+from ablate.api import RUNS, changed_since, find_study
 from ablate.cli.output import console, print_json
 
 
@@ -29,5 +30,7 @@ def write_report(study: Path, runs: Path, out: Path | None, *, as_json: bool) ->
     for caveat in results.caveats():
         shown.print(f"note: {caveat}")
     if changed_since(study, folder):
-        shown.print(f"note: {study} has changed since this study was run; the report is of the file as it was then")
+        words = "has changed since this study was run; the report is of the file as it was then"
+        again = shlex.join(["ablate", "run", str(study), *([] if runs == RUNS else ["--runs", str(runs)])])
+        shown.print(f"note: {study} {words}; `{again}` takes the change over")
     shown.print(f"report: {path}")

@@ -72,7 +72,7 @@ def arms_table(study: Study) -> Table:
         Column("speed_delta", "tokens/s Δ", unit="%", optional=True, compose=_speed),
         Column("hours", f"{_device(study)}-hours", unit="all seeds", optional=True),
     ]
-    records = [_baseline(study), *(_arm(study, row) for row in rows_of(study.effects))]
+    records = [_baseline(study, study.metric), *(_arm(study, row) for row in rows_of(study.effects))]
     return Table(columns, records, pinned=1, file="effects.csv")
 
 
@@ -103,12 +103,13 @@ def simple_effects_table(study: Study) -> Table:
 
 
 def secondary_table(study: Study, metric: str) -> Table:
-    """Every arm's effect on a secondary metric, with its interval and no verdict."""
+    """Every arm's effect on a secondary metric, with its interval and no verdict; the baseline pinned on top."""
     unit = plain(study.plan["units"].get(metric, ""))
     keys = ("name", "mean", "sd", "effect", "low", "agree")
     head = Column("name", "arm", numeric=False, adorn=named, compose=label_of)
     columns = [column for column in (head, *_estimate_columns(study, unit=unit)) if column.key in keys]
-    return Table(columns, [_arm(study, row) for row in rows_of(study.results.effects(metric))], file="effects.csv")
+    records = [_baseline(study, metric), *(_arm(study, row) for row in rows_of(study.results.effects(metric)))]
+    return Table(columns, records, pinned=1, file="effects.csv")
 
 
 def tables(study: Study) -> list[tuple[str, str, Table]]:
@@ -151,6 +152,8 @@ def note(study: Study) -> str:
             " Partial η² is t² / (t² + seeds - 1), an effect against its own variation over the seeds; in the analysis "
             "of variance a term is held against the residual of the whole model, so that its partial η² is another."
         )
+    if whole := study.all_changed:
+        short = f" The arm of all changes at once is called “{whole}”."
     return (
         "Δ is the mean of the differences paired by seed, with its simultaneous 95% interval. Columns in which all "
         f"rows agree are left out; effects.csv has every column, and effects.tex the tables for LaTeX.{short} "
@@ -187,10 +190,12 @@ def effects_csv(study: Study) -> str:
 
 def effects_latex(study: Study) -> str:
     """The tables of effects for a paper; they need the package booktabs."""
-    tables = [arms_table(study)]
-    if study.factorial:
-        tables = [main_effects_table(study), interactions_table(study), *tables]
-    return "\n".join(table.latex() for table in tables if table.records)
+    return "\n".join(
+        # In one line, so that nothing gets out of the comment.
+        f"% {' '.join(caption(study, name, title).split())}\n{table.latex()}"
+        for name, title, table in tables(study)
+        if table.records
+    )
 
 
 # --- columns --------------------------------------------------------------------------------------------------------
@@ -237,8 +242,8 @@ def _left_out() -> Column:
 # --- records: every value is text from here on ----------------------------------------------------------------------
 
 
-def _baseline(study: Study) -> Record:
-    arm, values = study.baseline, study.values[study.baseline.id].dropna()
+def _baseline(study: Study, metric: str) -> Record:
+    arm, values = study.baseline, study.values_of(metric)[study.baseline.id].dropna()
     plan = study.planned[arm.id]
     planned = study.trials[study.trials["arm"] == arm.id]
     record: Record = dict.fromkeys(

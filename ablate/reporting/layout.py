@@ -13,6 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from ablate.reporting.names import SMALL, in_heading
 from ablate.reporting.numbers import MINUS
 from ablate.reporting.palette import GLYPHS, INK, MUTED, Look
+from ablate.reporting.svg import Panelled
 
 DOT = 72
 """Pixels an inch, in figures as :mod:`ablate.reporting.svg` draws them."""
@@ -47,7 +48,7 @@ def panels(
     rows = math.ceil(count / columns)
     cell = (size[0] + margins.left + margins.right, size[1] + margins.top + margins.bottom)
     width, height = side + columns * cell[0], rows * cell[1] + foot
-    figure = Figure(figsize=(width / DOT, height / DOT))
+    figure = Panelled(figsize=(width / DOT, height / DOT))
     axes = []
     for index in range(count):
         row, column = divmod(index, columns)

@@ -25,6 +25,9 @@ VARIABLES: Mapping[str, str] = {
     GRID: "var(--grid)",
     GROUND: "var(--ground)",
     BAND: "var(--band)",
+    # What matplotlib draws in by itself, in a figure that is not the report's own.
+    "#000000": "var(--ink)",
+    "#ffffff": "var(--ground)",
 }
 """What stands in the page for each of the colours that a figure is drawn in."""
 

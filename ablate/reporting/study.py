@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from ablate.analysis.ablation import DONE, all_at_once
 from ablate.analysis.comparability import incomparable, unit_of
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.lattice import Lattice, spelled_level
@@ -31,7 +32,7 @@ class Arm:
     name: str
     """As the plan calls it, safe to show."""
     label: str
-    """Short, for figures: the levels in which it differs from the baseline."""
+    """Short, for figures: the levels in which it differs from the baseline, or that all of them do."""
     levels: Mapping[str, Any]
     look: Look
     baseline: bool
@@ -112,11 +113,13 @@ class Study:
         order = [factor["name"] for factor in self.plan["factors"] if factor["name"] in arm["levels"]]
         changed = [key for key in order if spelled_level(arm["levels"], key) != spelled_level(base, key)]
         named = plain(", ".join(f"{key}={spelled_level(arm['levels'], key)}" for key in changed))
-        short = self.factorial and named and index > 0
+        short = named if self.factorial and index > 0 else ""
+        if arm["id"] == all_at_once(self.plan, self.lattice):
+            short = self.all_changed
         return Arm(
             id=arm["id"],
             name=plain(arm["name"]),
-            label=named if short else plain(arm["name"]),
+            label=short or plain(arm["name"]),
             levels=arm["levels"],
             look=look(index),
             baseline=arm["id"] == self.plan["baseline"],
@@ -124,6 +127,11 @@ class Study:
             tokens=int(arm["tokens"]),
             steps=int(arm.get("steps") or self._budget),
         )
+
+    @property
+    def all_changed(self) -> str:
+        """What the arm is called in which all parts of an ablation path are changed; "" in other designs."""
+        return f"all {done}" if (done := DONE.get(self.plan["design"])) else ""
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -178,8 +186,12 @@ class Study:
     @cached_property
     def values(self) -> pd.DataFrame:
         """The objective by seed (rows) and arm (columns, all of the plan's); NaN where a trial has no value."""
-        done = self.trials[self.trials["end"] == "complete"]
-        wide = done.pivot(index="seed", columns="arm", values=self.metric)
+        return self.values_of(self.metric)
+
+    def values_of(self, metric: str) -> pd.DataFrame:
+        """A metric's last values as those of the objective are; all NaN where no trial has it."""
+        done = self.trials[self.trials["end"] == "complete"].reindex(columns=["seed", "arm", metric])
+        wide = done.pivot(index="seed", columns="arm", values=metric)
         return wide.reindex(index=sorted(self.plan["seeds"]), columns=[arm.id for arm in self.arms])
 
     @cached_property

@@ -18,6 +18,11 @@ from ablate.reporting.palette import BASELINE, GRID, INK, MUTED, VARIABLES
 
 P = ParamSpec("P")
 
+
+class Panelled(Figure):
+    """A figure whose panels and margins have their place, as :func:`ablate.reporting.layout.panels` makes it."""
+
+
 STYLE: dict[Any, Any] = {
     # One unit of a figure is one pixel of the page: 72 dots an inch, and sizes in inches of 72 pixels.
     "figure.dpi": 72,
@@ -65,6 +70,7 @@ STYLE: dict[Any, Any] = {
 }
 """How every figure looks; text stays text, set in the page's own font."""
 
+METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 _TAG = re.compile(r"<[^>]*>")
 _ID = re.compile(r'\bid="([^"]+)"')
 _REFERENCE = re.compile(r'url\(#([^)]+)\)|href="#([^"]+)"')
@@ -77,9 +83,10 @@ _HEAD = re.compile(r'<svg [^>]*?viewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
 
 
 @contextlib.contextmanager
-def _any_script() -> Iterator[None]:
-    """Silence matplotlib where its own font lacks a letter: the page's font sets the text."""
+def _quietly() -> Iterator[None]:
+    """Silence matplotlib where its own font lacks a letter, which the page's has, and where it has no room."""
     with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="constrained_layout not applied", category=UserWarning)
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         yield
 
@@ -89,7 +96,7 @@ def drawn(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
     @wraps(draw)
     def styled(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        with mpl.rc_context(STYLE), _any_script():
+        with mpl.rc_context(STYLE), _quietly():
             return draw(*args, **kwargs)
 
     return styled
@@ -99,13 +106,17 @@ def inline(figure: Figure, name: str, alt: str) -> Markup:
     """The figure as an SVG element whose ids all begin with ``name``, so that no two figures share one.
 
     Args:
-        figure: drawn by a function that is :func:`drawn`.
+        figure: drawn by a function that is :func:`drawn`; or any other, which is laid out so that nothing overlaps or
+            is cut off, and whose black and white become the page's own.
         name: unique in the page, as ``forest``.
         alt: what it shows, for those who cannot see it.
     """
     buffer = io.StringIO()
-    with mpl.rc_context(STYLE), _any_script():
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    with mpl.rc_context(STYLE), _quietly():
+        bounds = None if isinstance(figure, Panelled) else "tight"
+        if bounds and figure.get_layout_engine() is None and any(axes.get_subplotspec() for axes in figure.axes):
+            figure.set_layout_engine("constrained")
+        figure.savefig(buffer, format="svg", metadata=METADATA, bbox_inches=bounds)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<style type=\"text/css\">.*?</style>|<!--.*?-->", "", text, flags=re.S)
@@ -117,7 +128,10 @@ def inline(figure: Figure, name: str, alt: str) -> Markup:
     head = _HEAD.match(text)
     assert head is not None, "matplotlib writes a view box"
     width, height = (round(float(side)) for side in head.groups())
-    opening = f'<svg class="plot" role="img" aria-label="{escape(alt)}" viewBox="0 0 {head[1]} {head[2]}" '
+    # What is black has no fill of its own.
+    opening = (
+        f'<svg class="plot" role="img" aria-label="{escape(alt)}" viewBox="0 0 {head[1]} {head[2]}" fill="var(--ink)" '
+    )
     return Markup(f'{opening}width="{width}" height="{height}">{text[head.end() :]}')
 
 

@@ -139,12 +139,18 @@ class Table:
             r"\midrule",
         ]
         for index, record in enumerate(self.records):
-            lines.append(_latex_row(latex(self.text(column, record)) or "--" for column in columns))
+            lines.append(_latex_row(latex(self._in_print(column, record)) or "--" for column in columns))
             if index + 1 == self.pinned < len(self.records):
                 lines.append(r"\midrule")
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
+    def _in_print(self, column: Column, record: Record) -> str:
+        """One cell with the minus of a paper before a negative number, where the column is of numbers."""
+        text = self.text(column, record)
+        return _NEGATIVE.sub(MINUS, text) if column.numeric else text
 
+
+_NEGATIVE = re.compile(r"(?<![\w.])-(?=[\d.])")
 # What makes a link, and what is no part of a word, would be markup; an interval and val/bits_per_char stay as they are.
 _MARKDOWN = re.compile(r"[\\|`*<>&$~]|\](?=[(\[:{])|(?<![^\W_])[_#]|[_#](?![^\W_])")
 

@@ -35,7 +35,7 @@ def path_fall(study: Study, path: pd.DataFrame) -> Fall:
         start = bars[-1].end if _follows(path) else 0.0
     bars.append(_bar(study, total, "sum of the parts", None))
     bars.append(_bar(study, difference, f"whole {MINUS} sum", None, bars[-1].end))
-    bars.append(_bar(study, whole, f"all {ablation.DONE[study.plan['design']]}", _arm_look(study, whole)))
+    bars.append(_bar(study, whole, study.all_changed, _arm_look(study, whole)))
     return Fall(bars, shaded=len(rows["part"]))
 
 

@@ -25,7 +25,16 @@ class Page(Protocol):
     def figure(self, figure: Any, name: str, alt: str, caption: str = "") -> Markup:
         """A matplotlib figure as inline SVG with its caption.
 
-        ``name`` is unique in the page; ``alt`` says what is seen, for those who cannot see it.
+        It is laid out so that nothing overlaps or is cut off, and black and white become the page's own colours.
+
+        Args:
+            figure: a :class:`matplotlib.figure.Figure`.
+            name: unique in the page, of small letters, digits and hyphens, a letter first: ``[a-z][a-z0-9-]*``.
+            alt: what is seen, for those who cannot see it.
+            caption: what stands below it.
+
+        Raises:
+            ValueError: the name is another one's already, or has other letters.
         """
         ...
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from ablate.reporting.tables import Column, Table
 from ablate.slots import Page, Section
 from markupsafe import Markup
+from matplotlib.figure import Figure
 from pydantic import Field
 
 
@@ -22,11 +24,26 @@ class MyComponent(Section):
     title: ClassVar[str] = "My component"
 
     def render(self, page: Page) -> str:
-        """A list; what is put into the text is escaped."""
-        objective = page.results.plan["objective"]
-        trials = page.results.trials().dropna(subset=[objective["metric"]])
-        trials = trials.sort_values(objective["metric"], ascending=objective["goal"] == "min")
-        item = Markup("<li>{}, seed {}: {:.4g}</li>")
-        columns = trials[["name", "seed", objective["metric"]]].head(self.most)
-        rows = [item.format(*row) for row in columns.itertuples(index=False)]
-        return Markup("<ol>{}</ol>").format(Markup("").join(rows)) if rows else ""
+        """A figure and a table; nothing where no trial has a value."""
+        metric = page.results.plan["objective"]["metric"]
+        trials = page.results.trials().dropna(subset=[metric])
+        best = trials.sort_values(metric, ascending=page.results.plan["objective"]["goal"] == "min").head(self.most)
+        if best.empty:
+            return ""
+        figure = Figure(figsize=(6, 2.5))
+        axes = figure.subplots()
+        axes.plot(best[metric], best["name"] + ", seed " + best["seed"].astype(str), "o")
+        axes.set_xlabel(page.study.metric_and_unit)
+        axes.invert_yaxis()
+        columns = [
+            Column("name", "arm", numeric=False),
+            Column("seed", "seed"),
+            Column(metric, metric, unit=page.study.unit, write="{:.4g}".format),
+        ]
+        table = Table(columns, best.to_dict("records"))
+        return Markup("").join(
+            [
+                page.figure(figure, name="my-component", alt=f"The best trials by {metric}", caption="Best on top."),
+                page.table(table, name="my-component-table", caption=f"The {len(best)} best trials"),
+            ]
+        )

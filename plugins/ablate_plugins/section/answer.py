@@ -54,7 +54,6 @@ class Effects(Section):
         parts = [
             {
                 "name": name,
-                "title": title if study.factorial or "secondary" in name else "",
                 "table": page.table(table, name, effects.caption(study, name, title)),
                 "exports": effects.as_text(study, table),
             }

@@ -40,7 +40,9 @@ class Factors(Section):
             grid=None if study.apart_in_units else cells.grid(study),
             apart=study.apart_in_units,
             simple=answers.sentences(study, "simple effect"),
-            shares=page.table(wholes.shares_table(study, shares), "shapley", "Shapley shares") if len(shares) else "",
+            shares=page.table(wholes.shares_table(study, shares), "shapley", "Each with its interval")
+            if len(shares)
+            else "",
             shares_note=wholes.shares_note(study, shares),
             falls=page.figure(
                 waterfall(study, falls, f"Δ {study.metric_and_unit}"),
@@ -50,7 +52,7 @@ class Factors(Section):
             )
             if falls
             else "",
-            anova=page.table(wholes.anova_table(study), "anova", "Analysis of variance") if how else "",
+            anova=page.table(wholes.anova_table(study), "anova", "The sum of squares of each term") if how else "",
             anova_how=how,
             main=page.template("nothing.html", text=APART)
             if study.apart_in_units

@@ -112,7 +112,9 @@ def test_a_changed_file_is_noticed_by_what_only_reads(ablate: Command, tmp_path:
     status = json.loads(ablate("status", "small.yaml", "--runs", "elsewhere", "--json").stdout)
     assert (status["changed"], status["next"]) == (True, "ablate run small.yaml --runs elsewhere --dry-run")
     shown = ablate("report", "small.yaml", "--runs", "elsewhere")
-    assert "note: small.yaml has changed since this study was run" in shown.stdout
+    words = " ".join(shown.stdout.split())
+    assert "note: small.yaml has changed since this study was run" in words
+    assert "`ablate run small.yaml --runs elsewhere` takes the change over" in words
     assert "changed" not in ablate("report", "elsewhere/small").stdout
 
 

@@ -14,7 +14,7 @@ import pytest
 from ablate.analysis.results import Results
 from ablate.reporting import cells, write
 from ablate.reporting.answers import forest_rows
-from ablate.reporting.effects import effects_csv, effects_latex
+from ablate.reporting.effects import effects_csv, effects_latex, secondary_table
 from ablate.reporting.factors import level_means
 from ablate.reporting.figures import curves, seeds
 from ablate.reporting.provenance import arms, facts
@@ -135,7 +135,12 @@ def test_a_fraction_has_main_effects_alone(tmp_path: Path, sections: list[Sectio
     assert cells.grid(made) is None
     kinds = {row["kind"] for row in csv.DictReader(io.StringIO(effects_csv(made)))}
     assert kinds == {"arm", "main effect", "secondary"}
-    assert effects_latex(made).count(r"\begin{tabular}") == 2
+    assert [line for line in effects_latex(made).splitlines() if line.startswith("%")] == [
+        "% Main effects: effects on val/loss (nats)",
+        "% Arms, each against the baseline: effects on val/loss (nats)",
+        "% Secondary, without a verdict: val/bits_per_char",
+    ]
+    assert effects_latex(made).count(r"\begin{tabular}") == 3
     means = level_means(made, ["scale"])
     off = [arm.id for arm in made.arms if arm.levels["scale"] == "off"]
     assert means["off"].tolist() == made.values[off].mean(axis=1).tolist()
@@ -179,6 +184,9 @@ def test_a_secondary_metric_that_a_trial_lacks_is_missing_and_shown(tmp_path: Pa
     assert (frame.loc["bare", "pairs"], frame.loc["both", "pairs"]) == (0, 3)
     assert made.effects.set_index("name").loc["bare", "pairs"] == 3
     page = write(made.results, sections).read_text(encoding="utf-8")
+    first = secondary_table(made, "val/bits_per_char").records[0]
+    mean = made.values_of("val/bits_per_char")[made.baseline.id].mean()
+    assert (first["name"], first["mean"], first["effect"]) == ("baseline", f"{mean:.3f}", "")
     table = page[page.index('<table id="effects-secondary-0"') :].split("</table>")[0]
     bare = next(row for row in table.split("<tr>") if "bare" in row)
     assert bare.count('<span role="img" aria-label="none">–</span>') == 5

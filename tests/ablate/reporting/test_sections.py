@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,17 @@ def test_a_section_of_a_single_file_is_in_the_report(tmp_path: Path, capsys: pyt
     assert "Remarks of the author" in page
     assert "There are 5 verdicts." in page
     assert capsys.readouterr().out == ""
+
+
+def test_the_starters_section_shows_its_figure_and_its_table(tmp_path: Path) -> None:
+    plugin = tmp_path / "starter_section.py"
+    plugin.write_text((files("ablate") / "starter" / "slots" / "section.py").read_text(encoding="utf-8"))
+    page = ablate.report(study(tmp_path, plugin)).read_text(encoding="utf-8")
+    part = page[page.index('<section id="my-component"') :].split("</section>")[0]
+    assert 'aria-label="The best trials by val/loss"' in part
+    assert ">val/loss (nats)<" in part
+    assert '<caption id="my-component-table-caption">The 5 best trials</caption>' in part
+    assert part.count("<tr>") == 6
 
 
 def test_a_file_that_is_gone_is_noted(tmp_path: Path) -> None:

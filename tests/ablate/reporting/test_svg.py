@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ablate.reporting.palette import COLOURS, GROUND, INK
@@ -55,6 +56,27 @@ def test_texts_stay_what_they_are() -> None:
     assert HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in svg
     assert "<script" not in svg
     assert 'aria-label="alt &#34;&lt;script' in svg
+
+
+def test_a_figure_of_anyones_is_whole_and_in_the_pages_colours() -> None:
+    figure = Figure(figsize=(9, 2))
+    one, other = figure.subplots(1, 2)
+    names = ["a name that is longer than the axes' margin", "b"]
+    for axes in (one, other):
+        axes.barh(names, [1, 2], color="white", edgecolor="black")
+    svg = inline(figure, "own", "alt")
+    assert "#000000" not in svg
+    assert "#ffffff" not in svg
+    assert svg.startswith('<svg class="plot" role="img" aria-label="alt" viewBox="0 0 ')
+    assert 'fill="var(--ink)"' in svg.split(">")[0]
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    left, right = (axes.get_tightbbox(renderer) for axes in (one, other))
+    assert left is not None
+    assert right is not None
+    assert left.x1 <= right.x0
+    bounds = figure.get_tightbbox(renderer)
+    width = re.findall(r' width="(\d+)"', svg)[0]
+    assert int(width) >= 72 * bounds.width
 
 
 def test_numbers_are_no_longer_than_they_need_be() -> None:

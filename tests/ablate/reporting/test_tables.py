@@ -60,6 +60,16 @@ def test_a_row_of_latex_begins_with_no_option_of_the_row_before() -> None:
     ]  # fmt: skip
 
 
+def test_negative_numbers_have_the_minus_of_a_paper_and_names_their_hyphens() -> None:
+    columns = [
+        Column("name", "arm", numeric=False),
+        Column("effect", "Δ"),
+        Column("low", "CI", compose=lambda record: f"[{record['low']}, +1.2e-05]"),
+    ]
+    made = Table(columns, [{"name": "pre-norm=-1", "effect": "-0.014", "low": "-0.02"}])
+    assert r"pre-norm=-1 & $-$0.014 & [$-$0.02, +1.2e-05] \\" in made.latex()
+
+
 def test_nothing_in_latex_acts_as_a_command() -> None:
     assert latex("\\input{x} $x_1^2$ # ~ {") == (
         "\\textbackslash{}input\\{x\\} \\$x\\_1\\textasciicircum{}2\\$ \\# \\textasciitilde{} \\{"

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from ablate.analysis import ablation, anova
 from ablate.analysis.results import Results
 from ablate.reporting import wholes, write
+from ablate.reporting.answers import forest_rows
 from ablate.reporting.effects import rows_of
 from ablate.reporting.figures.waterfall import waterfall
 from ablate.reporting.study import Study
@@ -45,6 +46,15 @@ def test_a_path_is_a_sentence_and_a_waterfall(tmp_path: Path, sections: list[Sec
     assert bars[3].end == pytest.approx(bars[4].end)
     assert bars[5].end == pytest.approx(bars[6].end)
     assert [bar.effect for bar in bars[:4]] == pytest.approx(path["effect"].tolist()[:4])
+
+
+@pytest.mark.parametrize(("design", "called"), [("leave_one_out", "all removed"), ("add_one", "all added")])
+def test_the_arm_of_all_changes_is_called_so(tmp_path: Path, design: str, called: str) -> None:
+    made = study(tmp_path, design=design, factors=TWO)
+    assert [arm.label for arm in made.arms] == ["baseline", "a=y", "b=null", called]
+    assert called in [row.name for row in forest_rows(made)]
+    one = study(tmp_path / "one", design=design, factors={"a": ["x", "y"]})
+    assert [arm.label for arm in one.arms] == ["baseline", "a=y"]
 
 
 def test_a_path_without_a_sum_stacks_nothing_and_says_why(tmp_path: Path, sections: list[Section]) -> None:

@@ -153,7 +153,7 @@ def test_numbers_are_the_results_own(quickstart: Path) -> None:
 
 def test_the_factorial_csv_has_every_kind_of_effect(full: Path) -> None:
     kinds = pd.read_csv(full.with_name("effects.csv"))["kind"].value_counts().to_dict()
-    assert kinds == {"arm": 16, "simple effect": 24, "interaction": 6, "main effect": 4, "secondary": 15}
+    assert kinds == {"arm": 16, "simple effect": 24, "interaction": 6, "main effect": 4, "secondary": 16}
     frame = Results(full.parent).simple_effects().set_index("name")
     words = {row["name"]: row["verdict"] for row in records(full, "effects.csv") if row["kind"] == "simple effect"}
     assert words == {name: row["verdict"] if row["judged"] else "" for name, row in frame.iterrows()}
@@ -161,7 +161,7 @@ def test_the_factorial_csv_has_every_kind_of_effect(full: Path) -> None:
     text = " ".join(read(full).text)
     assert "large interaction" in text
     assert "scale=off at residual=none" in text
-    assert full.with_name("effects.tex").read_text(encoding="utf-8").count("\\toprule") == 3
+    assert full.with_name("effects.tex").read_text(encoding="utf-8").count("\\toprule") == 5
 
 
 def test_a_level_null_stays_apart(hostile: Path) -> None:
