@@ -207,6 +207,7 @@ def sweep_plan(
             made.data,
             pool,
             source=experiment.document.text,
+            extended=experiment.document.extended,
             on_event=on_event,
             retry=retry,
             limit=limit,

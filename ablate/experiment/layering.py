@@ -107,7 +107,8 @@ def lay(upper: Document, lower: Document, *, place: Place | None = None) -> Docu
     merged = _Merged(upper, lower, name, place)
     data = merged.merge(upper.data, lower.data, ())
     warnings = (*lower.warnings, *upper.warnings)
-    return Document(name.file, name.text, data, merged.keys, merged.values, warnings, merged.elsewhere)
+    extended = lower.text if place is None else lower.extended
+    return Document(name.file, name.text, data, merged.keys, merged.values, warnings, merged.elsewhere, extended)
 
 
 @dataclass

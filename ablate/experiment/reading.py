@@ -35,6 +35,8 @@ class Document:
     values: Mapping[Place, Span]
     warnings: tuple[Diagnostic, ...] = ()
     elsewhere: Mapping[Place, Document] = field(default_factory=dict, repr=False)
+    extended: str | None = field(default=None, repr=False)
+    """The text of the file that this one extends; None where it extends none."""
 
     def nearest(self, path: Place) -> Place:
         """The path itself where the document has a value there, else that of the nearest value around it."""

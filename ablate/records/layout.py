@@ -104,6 +104,11 @@ class StudyFolder:
         return self.path / "experiment.yaml"
 
     @property
+    def extended(self) -> Path:
+        """The YAML that :attr:`experiment` extends, where it extends a file."""
+        return self.path / "extended.yaml"
+
+    @property
     def plan(self) -> Path:
         """The resolved plan."""
         return self.path / "plan.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
@@ -136,10 +137,23 @@ def arms(study: Study) -> Table:
     return Table(columns, records)
 
 
-def yaml(study: Study) -> str:
-    """The experiment as it was written, with paths cut; "" where the file is gone."""
-    path = StudyFolder(study.results.folder).experiment
-    return redact(path.read_text(encoding="utf-8", errors="replace")).rstrip() if path.is_file() else ""
+def yaml(study: Study) -> list[tuple[str, str]]:
+    """The experiment as it was written, and the file that it extends, each under its title and with paths cut."""
+    folder = StudyFolder(study.results.folder)
+    files = [("The experiment as written", folder.experiment), ("The file that it extends", folder.extended)]
+    return [
+        (title, redact(path.read_text(encoding="utf-8", errors="replace")).rstrip())
+        for title, path in files
+        if path.is_file()
+    ]
+
+
+def extends_unseen(study: Study) -> bool:
+    """Whether the experiment extends a file whose text is not kept with the study."""
+    folder = StudyFolder(study.results.folder)
+    if not folder.experiment.is_file() or folder.extended.is_file():
+        return False
+    return bool(re.search(r"^extends\s*:", folder.experiment.read_text(encoding="utf-8", errors="replace"), re.M))
 
 
 def baseline_config(study: Study) -> str:

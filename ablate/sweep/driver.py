@@ -43,6 +43,7 @@ def sweep(
     extend: bool = False,
     plugins: Sequence[Path] = (),
     source: str | None = None,
+    extended: str | None = None,
     trainer: str = TRAINER,
     began: float | None = None,
     storage: str | None = None,
@@ -63,6 +64,7 @@ def sweep(
         extend: take a plan that leaves results of the study's last plan out; they stay on disk.
         plugins: plugin files that workers bring in, beside those that the plan names.
         source: the experiment's file as the user wrote it, to be kept beside the plan.
+        extended: the file that it extends, to be kept beside it; None where it extends none.
         trainer: what trains a trial, as ``module:function``.
         began: when the call began that ``budget.wall`` limits, by :func:`time.monotonic`; by default now.
         storage: the URL of the database that has the Optuna study; by default it is a file in the study's folder.
@@ -85,7 +87,7 @@ def sweep(
         if not extend:
             check_changes(study, agenda.plan)
         kept = open_storage(study, plan, storage)
-        write_plan(study, agenda.plan, source)
+        write_plan(study, agenda.plan, source, extended)
         stop = stack.enter_context(stopping())
         emit = stack.enter_context(Publisher(study, driver, on_event))
         if isinstance(executor, Executor):

@@ -95,11 +95,15 @@ class Configs:
         }
 
 
-def write_plan(study: StudyFolder, plan: Mapping[str, Any], source: str | None) -> None:
-    """Keep the plan, and the text that it was made from, with the study."""
+def write_plan(study: StudyFolder, plan: Mapping[str, Any], source: str | None, extended: str | None = None) -> None:
+    """Keep the plan, and the texts that it was made from, with the study."""
     if source is not None:
-        with replacing(study.experiment) as temporary:
-            temporary.write_text(source, encoding="utf-8")
+        for path, text in ((study.experiment, source), (study.extended, extended)):
+            if text is None:
+                path.unlink(missing_ok=True)
+                continue
+            with replacing(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
     if not _holds(study.plan, plan):
         write_json(study.plan, plan)
 

@@ -57,6 +57,7 @@ class Reproduce(Section):
             needed=provenance.needed(study),
             facts=provenance.facts(study),
             yaml=provenance.yaml(study),
+            unseen=provenance.extends_unseen(study),
             versions=provenance.versions(study),
             count=len(parts.records),
             components=page.table(parts, "components", "Every component, where it came from, and its source's hash"),

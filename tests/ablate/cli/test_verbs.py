@@ -255,3 +255,17 @@ def test_the_schema_accepts_every_shipped_experiment_and_refuses_mistakes(ablate
 def test_the_shipped_schema_is_that_of_the_shipped_components(ablate: Command, tmp_path: Path) -> None:
     assert ablate("schema", "--out", "schema.json").returncode == 0
     assert (tmp_path / "schema.json").read_text() == (ROOT / "experiments/schema.json").read_text()
+
+
+def test_the_file_that_is_extended_lies_beside_the_experiment_while_it_is(ablate: Command, tmp_path: Path) -> None:
+    write(tmp_path, *QUICK)
+    whole = (tmp_path / "small.yaml").read_text()
+    (tmp_path / "base.yaml").write_text(whole)
+    (tmp_path / "small.yaml").write_text("extends: base.yaml\n")
+    assert ablate("run", "small.yaml", "--limit", "1").returncode == 0
+    kept = tmp_path / "runs" / "small"
+    assert (kept / "experiment.yaml").read_text() == "extends: base.yaml\n"
+    assert (kept / "extended.yaml").read_text() == whole
+    (tmp_path / "small.yaml").write_text(whole)
+    assert ablate("run", "small.yaml", "--limit", "1").returncode == 0
+    assert not (kept / "extended.yaml").exists()

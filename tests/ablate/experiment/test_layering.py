@@ -48,6 +48,13 @@ def test_a_file_says_what_its_base_does_not(tmp_path: Path) -> None:
     assert list(levels(path)) == ["baseline", "placement=post"]
 
 
+def test_the_text_of_what_is_extended_is_kept(tmp_path: Path) -> None:
+    path = layered(tmp_path, "name: upper\n")
+    assert load(path).document.extended == BASE
+    assert load(path, sets=["budget.steps=30"]).document.extended == BASE
+    assert read_layered(tmp_path / "base.yaml", ["name=base"]).extended is None
+
+
 def test_mappings_are_merged_by_key_and_all_else_is_replaced(tmp_path: Path) -> None:
     found = data(tmp_path, "a: {b: {x: 1}, c: [1]}\nd: 1\n", base="a: {b: {y: 2}, c: [2, 3], e: null}\nd: {f: 1}\n")
     assert found == {"a": {"b": {"y": 2, "x": 1}, "c": [1], "e": None}, "d": 1, "extends": "base.yaml"}

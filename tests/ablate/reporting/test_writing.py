@@ -342,6 +342,20 @@ def test_the_entropy_of_the_data_has_its_unit_and_stuck_is_defined(quickstart: P
     assert "<dt>Stuck</dt><dd>A run whose final loss on the evaluation set is within 0.05 nats of the unigram" in page
 
 
+def test_the_file_that_an_experiment_extends_is_shown_or_said_to_be_missing(
+    tmp_path: Path, sections: list[Section]
+) -> None:
+    made = make_study(tmp_path / "study", seeds=2, steps=20, experiment="extends: base.yaml\nname: small\n")
+    page = write(Results(made), sections).read_text(encoding="utf-8")
+    assert "extends: base.yaml\nname: small</pre>" in page
+    assert "It extends a file that is not on record" in page
+    (made / "extended.yaml").write_text("task: {path: /home/somebody/<data>.txt}\n")
+    page = write(Results(made), sections).read_text(encoding="utf-8")
+    assert re.search(r"<h3>The file that it extends</h3>\n<pre tabindex=\"0\">task: .*&lt;data&gt;\.txt}</pre>", page)
+    assert "somebody" not in page
+    assert "not on record" not in page
+
+
 def test_a_complete_study_has_no_table_of_what_did_not_finish(quickstart: Path, lost: Path) -> None:
     assert "ends" not in read(quickstart).tables
     assert "ends" in read(lost).tables
