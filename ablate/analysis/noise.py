@@ -57,7 +57,7 @@ def noise_floor(
 def noise_caveats(plan: Mapping[str, Any], floor: pd.DataFrame) -> Iterator[str]:
     """A sentence for each time that the baseline ran once more."""
     objective = Objective.of(plan)
-    unit = f" {objective.unit}" if objective.unit else ""
+    unit = f" {objective.spoken}" if objective.spoken else ""
     for row in floor.to_dict("records"):
         lead = f"Noise floor: the baseline run twice with seed {row['seed']}"
         if not math.isfinite(row["difference"]):

@@ -221,7 +221,7 @@ def sentence(row: Mapping[str, Any], objective: Objective) -> str:
     missing = f" Left out: {row['left_out']}." if row["left_out"] else ""
     if not row["seeds"]:
         return f"{factor}: no trend, since fewer than {LEAST} levels have every trial in a seed.{missing}"
-    log, unit = row["scale"] == "log-log", "" if objective.unit == "share" else objective.unit
+    log, unit = row["scale"] == "log-log", objective.spoken
     span = f"{number(row['levels'], 'level')}, {row['low_level']:g} to {row['high_level']:g}"
     seeds = number(row["seeds"], "seed")
     over = f", averaged over {number(row['cells'], 'combination')} of the other factors" if row["cells"] > 1 else ""

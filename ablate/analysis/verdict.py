@@ -47,6 +47,11 @@ class Objective:
         metric = objective["metric"]
         return cls(metric, plan["units"].get(metric, ""), objective["goal"], float(objective["smallest_effect"]))
 
+    @property
+    def spoken(self) -> str:
+        """The unit as sentences have it: "" for a share, which is a number alone."""
+        return "" if self.unit == "share" else self.unit
+
     def worse(self, effect: float) -> float:
         """An effect turned so that a positive one is worse."""
         return effect if self.goal == "min" else -effect
@@ -236,7 +241,7 @@ def measured(
 
     A share is a number alone, as ``+0.020 val/accuracy``.
     """
-    unit = f"{objective.unit} " if objective.unit not in ("", "share") else ""
+    unit = f"{objective.spoken} " if objective.spoken else ""
     places = decimals(objective)
     bounded = math.isfinite(low) and math.isfinite(high)
     if bounded:

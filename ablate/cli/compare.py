@@ -68,7 +68,7 @@ def _print_differences(frame: pd.DataFrame) -> None:
 
 def _print_effects(found: Comparison) -> None:
     frame, objective = found.effects(), found.objective
-    unit = f" in {objective.unit}" if objective.unit else ""
+    unit = f" in {objective.spoken}" if objective.spoken else ""
     better = "less" if objective.goal == "min" else "more"
     console().print(
         f"B minus A, {objective.metric}{unit} ({better} is better), on {number(len(found.seeds), 'common seed')}; "
