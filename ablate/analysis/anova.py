@@ -27,6 +27,8 @@ COLUMNS = ("kind", "term", "factor", "other", "df", "sum_sq", "F", "p", "partial
 """The columns of :func:`anova`."""
 EXACT = 1e-12
 """A residual below this share of all variation is rounding: the model fits exactly, and there is no F."""
+UNSEEN = "no trial completed"
+"""Why a level is no part of the model that nothing else is to be said of."""
 
 Term = tuple[int, ...]
 """The factors of a term, by their places in the plan: one of a main effect, two of an interaction."""
@@ -97,10 +99,9 @@ class _Layout:
         return self.lattice.factors
 
     @cached_property
-    def seen(self) -> list[set[str | None]]:
-        """The levels of each factor that a trial completed at."""
-        arms = set(self.trials.loc[self.trials["end"] == "complete", "arm"]) & set(self.arms)
-        return [{self.lattice.places[arm][place] for arm in arms} for place in range(len(self.names))]
+    def completed(self) -> set[str]:
+        """The arms of which a trial completed."""
+        return set(self.trials.loc[self.trials["end"] == "complete", "arm"])
 
     @cached_property
     def possible(self) -> bool:
@@ -111,10 +112,17 @@ class _Layout:
 
     @cached_property
     def balanced(self) -> bool:
-        """Whether every combination of levels has as many trials as every other, in every seed."""
-        cells = math.prod(len(factor["levels"]) for factor in self.plan["factors"])
-        cells = len(self.plan["arms"]) if self.plan["design"] == "fractional" else cells
-        return len(self.data) == cells * len(self.plan["seeds"])
+        """Whether every combination of the levels and seeds that are fitted has as many trials as every other.
+
+        A fraction has none of most combinations: there it is those of every two.
+        """
+        columns = ["seed", *(f"f{place}" for place in range(len(self.names)))]
+        alike = itertools.combinations(columns, 2) if self.plan["design"] == "fractional" else [tuple(columns)]
+        return all(self._even(list(names)) for names in alike)
+
+    def _even(self, names: list[str]) -> bool:
+        counts = self.data.value_counts(names)
+        return counts.nunique() == 1 and len(counts) == math.prod(self.data[names].nunique())
 
     @cached_property
     def terms(self) -> dict[Term, str]:
@@ -144,7 +152,7 @@ class _Layout:
         """Why a term cannot be estimated; "" where all of its degrees of freedom can be told apart from the rest."""
         single = [self.names[place] for place in term if self.data[f"f{place}"].max() == 0]
         if single:
-            return f"{joined(single)} {'has' if len(single) == 1 else 'have'} one level in the trials that completed"
+            return f"{joined(single)} {'has' if len(single) == 1 else 'have'} one level in the trials that are fitted"
         df = self._df(term)
         lost = "it" if told_apart == 0 else f"{df - told_apart} of its {df} degrees of freedom"
         return "" if told_apart == df else f"{lost} cannot be told apart from other terms in the trials that completed"
@@ -221,17 +229,37 @@ class _Layout:
             what = "unbalanced: Type III sums, each term beyond all others"
         lost = [f"{count} {str(end).replace('_', ' ')}" for end, count in ended.items() if end != "complete"]
         gaps = [name for name in self.names if self.lattice.without(name)]
-        unseen = [
-            f"{factor['name']}={spelled(level)}"
-            for place, factor in enumerate(self.plan["factors"])
-            for level in factor["levels"]
-            if spelled(level) not in self.seen[place]
-        ]
         parts = [f"{len(self.data):,} of {number(planned, 'trial')}; {what}"]
         parts += [f"nothing was filled in for {joined(lost)}"] if lost else []
-        parts += [f"no trial of {joined(unseen)} completed"] if unseen else []
+        parts += self._absent()
         parts += [f"arms without {joined(gaps)} are no part of it"] if gaps else []
         return "; ".join(parts) + "."
+
+    def _absent(self) -> list[str]:
+        """Which levels are no part of the model, and why, in words."""
+        why = {
+            f"{factor['name']}={spelled(level)}": self._why_absent(place, spelled(level))
+            for place, factor in enumerate(self.plan["factors"])
+            for level in factor["levels"]
+        }
+        unseen = [name for name, text in why.items() if text == UNSEEN]
+        others = [f"{name} {text}" for name, text in why.items() if text not in (None, UNSEEN)]
+        return [*([f"no trial of {joined(unseen)} completed"] if unseen else []), *others]
+
+    def _why_absent(self, place: int, level: str) -> str | None:
+        """Why a level is no part of the model; None where it is one."""
+        name = self.names[place]
+        own = set(self.lattice.at(name, level))
+        done = own & self.completed
+        if done & set(self.arms):
+            return None
+        if gaps := [gap for gap in self.names if not all(self.lattice.has(arm, gap) for arm in done)]:
+            return f"{'has only arms' if done == own else 'completed only in arms'} without {joined(gaps)}"
+        also = {arm for at, arm in self.lattice.arms.items() if at[place] == level} & self.completed - own
+        if shared := dict.fromkeys(at[place] for arm, at in self.lattice.places.items() if arm in also):
+            others = joined([f"{name}={each}" for each in shared if each is not None])
+            return f"{'completed only where it ' if own else ''}falls together with {others}"
+        return UNSEEN
 
 
 def _coded(term: Term) -> str:

@@ -129,7 +129,7 @@ def test_a_level_without_a_trial_leaves_the_others_to_compare(tmp_path: Path) ->
 def test_a_factor_of_which_one_level_is_left_cannot_be_estimated(tmp_path: Path) -> None:
     gone = {(f"a=y, b={b}", seed) for b in "pq" for seed in range(3)}
     rows, _ = table(tmp_path, factors=SQUARE, seeds=3, diverged=gone)
-    assert rows["a"]["left_out"] == rows["a:b"]["left_out"] == "a has one level in the trials that completed"
+    assert rows["a"]["left_out"] == rows["a:b"]["left_out"] == "a has one level in the trials that are fitted"
     assert (rows["b"]["df"], rows["(residual)"]["df"]) == (1, 2)
 
 
@@ -144,12 +144,45 @@ def test_arms_without_a_factor_and_arms_for_two_are_counted_once(tmp_path: Path)
     rows, how = table(
         tmp_path, factors={"a": ["x", "y"], "b": ["p", "q"], "c": [0, 1]}, conditions={"b": ("a", "x")}, seeds=3
     )  # fmt: skip
-    assert how.startswith("12 of 18 trials; unbalanced")
-    assert how.endswith("; arms without b are no part of it.")
-    assert rows["a"]["left_out"] == "a has one level in the trials that completed"
+    assert how.startswith("12 of 18 trials; balanced")
+    assert how.endswith("model; a=y has only arms without b; arms without b are no part of it.")
+    assert rows["a"]["left_out"] == "a has one level in the trials that are fitted"
     both, also = table(tmp_path / "two", factors=SQUARE, seeds=3, together={"a=y, b=q": "a=y, b=p"})
     assert also.startswith("9 of 9 trials; unbalanced")
     assert both["(residual)"]["df"] == 9 - 1 - 2 - 1 - 1
+
+
+BALANCED = "balanced, so that the sums do not depend on what else is in the model"
+
+
+def test_what_completed_outside_the_grid_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    factors: dict[str, list[Any]] = {"residual": ["add", "none"], "scale": ["on", "off"], "norm": ["layer", "rms"]}
+    part: dict[str, Any] = {"factors": factors, "conditions": {"scale": ("residual", "add")}, "seeds": 2}
+    _, how = table(tmp_path, **part)
+    outside = "arms without scale are no part of it."
+    assert how == f"8 of 12 trials; {BALANCED}; residual=none has only arms without scale; {outside}"
+    gone = {(f"residual=none, norm={norm}", seed) for norm in ("layer", "rms") for seed in range(2)}
+    _, how = table(tmp_path / "none", **part, failed=gone)
+    lost = "nothing was filled in for 4 failed; no trial of residual=none completed"
+    assert how == f"8 of 12 trials; {BALANCED}; {lost}; {outside}"
+
+
+def test_a_level_that_falls_together_with_another_is_said(tmp_path: Path) -> None:
+    factors: dict[str, list[Any]] = {"a": [1, 2], "b": [1, 2]}
+    together = {"a=2, b=1": "baseline", "a=2, b=2": "a=1, b=2"}
+    rows, how = table(tmp_path, factors=factors, together=together, seeds=3)
+    assert how == f"6 of 6 trials; {BALANCED}; a=2 falls together with a=1."
+    assert rows["a"]["left_out"] == "a has one level in the trials that are fitted"
+    gone = {("a=2, b=2", seed) for seed in range(3)}
+    _, how = table(tmp_path / "one", factors=factors, together={"a=2, b=1": "baseline"}, failed=gone, seeds=3)
+    assert how.endswith("3 failed; a=2 completed only where it falls together with a=1.")
+
+
+def test_a_fraction_with_a_hole_is_unbalanced(tmp_path: Path) -> None:
+    factors = {key: [0, 1] for key in "abcd"}
+    hole = {"a=1, b=1, c=1, d=1": "too large"}
+    _, how = table(tmp_path, design="fractional", factors=factors, seeds=2, holes=hole)
+    assert how.startswith("14 of 16 trials; unbalanced")
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
