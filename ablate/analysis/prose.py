@@ -7,6 +7,10 @@ from collections.abc import Sequence
 
 MOST_NAMES = 6
 """So many names are given; of the rest, their number is."""
+ROUNDING = 1e-9
+"""Half the width of an interval that is taken for rounding, as a share of the number or of 1, whichever is more."""
+LONG = 1e9
+"""Numbers from here on are written as powers of ten."""
 
 
 def number(count: int, noun: str) -> str:
@@ -27,11 +31,16 @@ def joined(names: Sequence[str]) -> str:
 def estimate(value: float, low: float, high: float, unit: str = "") -> str:
     """A signed number with its 95% interval, where there is one, as "-8.0% [95% CI -9.2%, -6.7%]".
 
-    It has as many places as show half of the interval's width to two digits, or else the number to three.
+    It has as many places as show half of the interval's width to two digits; or else, also where that is rounding, the
+    number to three.
     """
     bounded = math.isfinite(low) and math.isfinite(high)
-    size, figures = ((high - low) / 2, 1) if bounded and high > low else (abs(value), 2)
-    places = min(9, max(0, figures - math.floor(math.log10(size)))) if size > 0 else 2
-    text, below, above = (f"{0.0 + round(each, places):+.{places}f}" for each in (value, low, high))
+    spread = (high - low) / 2 if bounded else 0.0
+    size, figures = (spread, 1) if spread > ROUNDING * max(1, abs(value)) else (abs(value), 2)
+    places = min(9, max(0, figures - math.floor(math.log10(size)))) if size > ROUNDING else 2
+    text, below, above = (
+        f"{0.0 + round(each, places):+.{places}f}" if abs(each) < LONG else f"{each:+.3g}"
+        for each in (value, low, high)
+    )
     tight = unit if unit == "%" else ""
     return f"{text}{unit} [95% CI {below}{tight}, {above}{tight}]" if bounded else f"{text}{unit}"

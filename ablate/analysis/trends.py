@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,11 @@ class Trend:
         slopes = (y - y.mean(axis=1, keepdims=True)) @ (x - x.mean()) / ((x - x.mean()) ** 2).sum()
         return np.stack([slopes, y.mean(axis=1) - slopes * x.mean()], axis=1)
 
+    def centres(self) -> Floats:
+        """The mean of each level over the seeds, in the objective's unit: geometric where its logarithm is fitted."""
+        values = self.values.to_numpy(dtype=float)
+        return np.asarray(np.exp(np.log(values).mean(axis=0)) if self.log else values.mean(axis=0), dtype=float)
+
     def line(self, at: Floats) -> Floats:
         """The mean fitted line at some levels, in the objective's unit."""
         slope, intercept = self.fits().mean(axis=0)
@@ -79,7 +85,7 @@ def fitted(plan: Mapping[str, Any], trials: pd.DataFrame) -> list[Trend]:
     found = []
     for index, factor in enumerate(plan["factors"]):
         levels = sorted(filter(_positive, factor["levels"]))
-        if len(levels) >= LEAST and not sets_rate(factor):
+        if _distinct(levels) >= LEAST and not sets_rate(factor):
             others = [spelled(level) for level in factor["levels"] if not _positive(level)]
             left_out = [f"{factor['name']}={level} (no positive number)" for level in others]
             found.append(_fitted(plan, grid, objective, factor["name"], *_cells(lattice, index, levels, left_out)))
@@ -87,7 +93,12 @@ def fitted(plan: Mapping[str, Any], trials: pd.DataFrame) -> list[Trend]:
 
 
 def _positive(level: object) -> bool:
-    return is_number(level) and 0 < level < math.inf
+    return is_number(level) and 0 < level <= sys.float_info.max
+
+
+def _distinct(levels: Iterable[float]) -> int:
+    """How many places on the axis of a trend they have: 1 and 1.0 are two levels at one place."""
+    return len({math.log(level) for level in levels})
 
 
 def _cells(
@@ -128,9 +139,9 @@ def _fitted(
 ) -> Trend:
     rows = list(cells.values())
     columns = [[row[place] for row in rows] for place in range(len(levels))]
-    diverged = {
-        level: sum(grid.number(arm, "diverged") for arm in arms) for level, arms in zip(levels, columns, strict=True)
-    }
+    diverged = dict.fromkeys(levels, 0)
+    for level, arms in zip(levels, columns, strict=True):
+        diverged[level] += sum(grid.number(arm, "diverged") for arm in arms)
     kept = []
     for place, (level, arms) in enumerate(zip(levels, columns, strict=True)):
         if why := _gone(grid, arms):
@@ -146,7 +157,7 @@ def _fitted(
             used.append(arms)
     if reason := incomparable(plan, [arm for row in rows for arm in row], objective.metric):
         used, left_out = [], [*left_out, reason]
-    if len(kept) < LEAST or not used:
+    if _distinct(levels[place] for place in kept) < LEAST or not used:
         used, kept = [], []
     values = np.mean([[grid.values[arm] for arm in row] for row in used], axis=0) if used else np.empty((0, 0))
     frame = pd.DataFrame(values.T, columns=[levels[place] for place in kept],
@@ -188,8 +199,9 @@ def trends(found: Sequence[Trend]) -> pd.DataFrame:
         cells, cells_planned (int): combinations of the other factors that are averaged over; that there are.
         diverged (int): trials at the factor's levels, also at those that are left out.
         doubling, doubling_low95, doubling_high95 (float): what doubling the level changes, by the line: in % of the
-            objective where it is log-log, else in the objective's unit.
-        misfit (float): the largest distance of a level's mean from the mean line; the objective's unit.
+            objective where it is log-log, else in the objective's unit; NaN where it is beyond all numbers.
+        misfit (float): the largest distance of a level's mean, geometric where it is log-log, from the mean line; the
+            objective's unit.
         left_out (text): levels, cells and seeds that are left out, and why.
     """
     return pd.DataFrame([_row(trend) for trend in found], columns=list(COLUMNS))
@@ -199,13 +211,13 @@ def _row(trend: Trend) -> dict[str, Any]:
     fits = trend.fits()
     c = contrast(fits[:, 0], 1)
     there = c.pairs > 0
-    off = trend.values.mean().to_numpy() - trend.line(np.array(trend.levels)) if there else np.array([math.nan])
-    doubling, low, high = (
-        100 * math.expm1(slope * math.log(2)) if trend.log else slope * math.log(2)
-        for slope in (c.effect, c.low95, c.high95)
-    )
+    off = trend.centres() - trend.line(np.array(trend.levels)) if there else np.array([math.nan])
+    doubled = np.array([c.effect, c.low95, c.high95]) * math.log(2)
+    with np.errstate(over="ignore"):  # of levels that are close together
+        doubled = 100 * np.expm1(doubled) if trend.log else doubled
+    doubling, low, high = np.where(np.isfinite(doubled), doubled, math.nan).tolist()
     return {
-        "factor": trend.factor, "scale": "log-log" if trend.log else "linear-log", "levels": len(trend.levels),
+        "factor": trend.factor, "scale": "log-log" if trend.log else "linear-log", "levels": _distinct(trend.levels),
         "low_level": min(trend.levels, default=math.nan), "high_level": max(trend.levels, default=math.nan),
         "slope": c.effect, "low95": c.low95, "high95": c.high95,
         "intercept": float(fits[:, 1].mean()) if there else math.nan, "seeds": c.pairs, "planned": trend.planned,
@@ -228,13 +240,13 @@ def sentence(row: Mapping[str, Any], objective: Objective) -> str:
     per = "on log-log axes" if log else f"{unit} per ln({factor})".strip()
     slope = estimate(row["slope"], row["low95"], row["high95"])
     change = "%" if log else f" {unit}".rstrip()
-    doubling = estimate(row["doubling"], row["doubling_low95"], row["doubling_high95"], change)
+    doubling = f"doubling {factor} changes {metric} by "
+    doubling += estimate(row["doubling"], row["doubling_low95"], row["doubling_high95"], change)
+    if not math.isfinite(row["doubling"]):
+        doubling = f"the levels are too close together to say what doubling {factor} does"
     scale = "" if log else f" Not every {metric} is positive, so it is fitted as it is and not its logarithm."
     bent = ""
     if row["misfit"] > objective.smallest_effect:
         off = f"{row['misfit']:.{decimals(objective)}f} {unit}".rstrip()
         bent = f" A straight line misses a level's mean by up to {off}, which is more than what matters."
-    return (
-        f"{factor}: slope {slope} {per}, over {span}, by {seeds}{over}: doubling {factor} changes {metric} by "
-        f"{doubling}.{scale}{bent}{missing}"
-    )
+    return f"{factor}: slope {slope} {per}, over {span}, by {seeds}{over}: {doubling}.{scale}{bent}{missing}"

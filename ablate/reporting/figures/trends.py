@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,9 +21,12 @@ from ablate.reporting.palette import GROUND, INK, look
 from ablate.reporting.study import Study
 from ablate.reporting.svg import drawn
 
+SMALLEST, LARGEST = math.log(math.ulp(0.0)), math.log(sys.float_info.max)
+"""The logarithms between which an axis has to end."""
 CAPTION = (
-    "A faint dot for each seed, the means joined by a line, and dashed the mean of the lines that are fitted to the "
-    "seeds by least squares. Grey is the baseline's level; crosses count trials that diverged."
+    "A faint dot for each seed, the means (geometric on a logarithmic scale) joined by a line, and dashed the mean of "
+    "the lines that are fitted to the seeds by least squares. Grey is the baseline's level; crosses count trials that "
+    "diverged."
 )
 
 
@@ -45,9 +49,10 @@ def slopes(study: Study, found: Sequence[Trend]) -> Figure:
 
 def _scales(axes: Axes, trend: Trend, span: Floats) -> None:
     levels = sorted(trend.diverged)
-    room = (levels[-1] / levels[0]) ** 0.07
+    first, last = math.log(levels[0]), math.log(levels[-1])
+    room = 0.07 * (last - first)
     axes.set_xscale("log")
-    axes.set_xlim(levels[0] / room, levels[-1] * room)
+    axes.set_xlim(*(math.exp(min(max(end, SMALLEST), LARGEST)) for end in (first - room, last + room)))
     if len(levels) <= 8:
         axes.set_xticks(levels, [f"{level:g}" for level in levels])
         axes.xaxis.set_minor_locator(NullLocator())
@@ -74,7 +79,7 @@ def _trend(study: Study, axes: Axes, trend: Trend) -> None:
     levels = np.array(trend.levels)
     for _, row in trend.values.iterrows():
         axes.plot(levels, row, "o", color=style.colour, ms=4.4, alpha=0.4, mew=0)
-    means = trend.values.to_numpy(dtype=float).mean(axis=0)
+    means = trend.centres()
     axes.plot(levels, means, color=style.colour, lw=1.8)
     reach = np.geomspace(levels[0], levels[-1], 32)
     axes.plot(reach, trend.line(reach), color=INK, lw=1.2, dashes=(5, 3))

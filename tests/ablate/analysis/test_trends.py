@@ -40,14 +40,52 @@ def test_a_slope_by_hand(tmp_path: Path) -> None:
     assert got["intercept"] == pytest.approx(math.log(8))
     assert got["doubling"] == pytest.approx(100 * (2**-0.5 - 1))
     assert got["doubling_high95"] == pytest.approx(100 * (2 ** got["high95"] - 1))
-    # The means are 8, 6 and 5, the line 8, 5.66 and 4.
-    assert got["misfit"] == pytest.approx(1.0)
+    # The geometric means are 8, the root of 32, and 4, as the line.
+    assert got["misfit"] == pytest.approx(0.0, abs=1e-12)
     assert (got["seeds"], got["planned"], got["cells"], got["cells_planned"]) == (2, 2, 1, 1)
     assert sentence(got, results.objective) == (
         "width: slope -0.5 [95% CI -6.9, +5.9] on log-log axes, over 3 levels, 1 to 4, by 2 seeds: doubling width "
-        "changes val/loss by -29% [95% CI -99%, +5680%]. A straight line misses a level's mean by up to 1.000 nats, "
-        "which is more than what matters."
+        "changes val/loss by -29% [95% CI -99%, +5680%]."
     )
+
+
+def test_a_misfit_by_hand(tmp_path: Path) -> None:
+    results = study(tmp_path, {1: [8.0, 16.0], 2: [2.0, 4.0], 4: [2.0, 4.0]})
+    got = row(results)
+    # Over log2(level) the first seed's log2 is 3, 1, 1, its line 8/3, 5/3, 2/3; the second seed has twice that.
+    assert got["misfit"] == pytest.approx(math.sqrt(2) * (8 - 2 ** (8 / 3)))
+    assert sentence(got, results.objective).endswith(
+        " A straight line misses a level's mean by up to 2.334 nats, which is more than what matters."
+    )
+
+
+def test_a_power_law_is_a_straight_line_whatever_the_seeds(tmp_path: Path) -> None:
+    results = study(tmp_path, {level: [(1 + seed) * level**-0.1 for seed in range(3)] for level in (4, 1, 2)})
+    assert row(results)["misfit"] == pytest.approx(0.0, abs=1e-12)
+    # All seeds have one slope, up to rounding, which is not printed.
+    assert sentence(row(results), results.objective) == (
+        "width: slope -0.100 [95% CI -0.100, -0.100] on log-log axes, over 3 levels, 1 to 4, by 3 seeds: doubling "
+        "width changes val/loss by -6.70% [95% CI -6.70%, -6.70%]."
+    )
+
+
+def test_levels_close_together_have_no_interval_beyond_all_numbers(tmp_path: Path) -> None:
+    results = study(tmp_path, {1000: [2.1, 1.8, 2.3], 1001: [3.4, 1.5, 2.2], 1002: [0.1, 3.1, 1.9]})
+    got = row(results)
+    assert math.isnan(got["doubling_high95"]) and got["doubling"] == pytest.approx(-100)
+    assert " changes val/loss by -100%. A straight" in sentence(got, results.objective)
+    rising = study(tmp_path / "up", {1000: [0.001], 1001: [1.0], 1002: [1000.0]})
+    assert math.isnan(row(rising)["doubling"])
+    assert sentence(row(rising), rising.objective).startswith(
+        "width: slope +6915 on log-log axes, over 3 levels, 1000 to 1002, by 1 seed: the levels are too close together "
+        "to say what doubling width does."
+    )
+
+
+def test_levels_at_one_place_are_one(tmp_path: Path) -> None:
+    assert study(tmp_path, {level: [2.0] for level in (1, 2)}, factors={"width": [1, 1.0, 2]}).trends().empty
+    got = row(study(tmp_path / "four", {1: [8.0], 2: [4.0], 4: [2.0]}, factors={"width": [1, 1.0, 2, 4]}))
+    assert (got["levels"], got["slope"]) == (3, pytest.approx(-1))
 
 
 def test_one_seed_has_a_slope_and_no_interval(tmp_path: Path) -> None:

@@ -103,6 +103,12 @@ def test_an_architecture_of_which_nothing_ended_has_no_numbers(tmp_path: Path) -
     assert "Not given for placement=post: no seed has a value at every rate." in text
 
 
+def test_levels_at_the_ends_of_all_numbers_are_drawn(tmp_path: Path) -> None:
+    levels = [1e308, 5e-324, 1.0]
+    text = page(tmp_path, factors={"width": levels}, outcomes=lambda name, levels, seed: 2 + 0.1 * seed)
+    assert "width: slope +0.00" in text and 'id="trends' in text
+
+
 def test_trends_are_sentences_and_a_figure(tmp_path: Path) -> None:
     def outcome(name: str, levels: Mapping[str, Any], seed: int) -> float:
         return 2.0 / math.sqrt(levels["width"]) + 0.001 * seed
