@@ -19,7 +19,7 @@ import pandas as pd
 from ablate.analysis.comparability import incomparable
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.lattice import Lattice
-from ablate.analysis.pairing import Floats
+from ablate.analysis.pairing import Floats, scaled
 from ablate.analysis.prose import joined, number
 from ablate.records.frames import spelled
 
@@ -204,7 +204,8 @@ class _Layout:
 
         block = ["C(seed, Sum)"] if self.data["seed"].nunique() > 1 else []
         terms = [_coded(term) for term, why in self.terms.items() if not why]
-        fit = ols(f"y ~ {' + '.join(['1', *block, *terms])}", self.data).fit()
+        values, power = scaled(self.data["y"].to_numpy())
+        fit = ols(f"y ~ {' + '.join(['1', *block, *terms])}", self.data.assign(y=values)).fit()
         left = int(fit.df_resid)
         if left == 0 or fit.ssr <= EXACT * fit.centered_tss:
             sizes = {_coded(term): self._df(term) for term, why in self.terms.items() if not why}
@@ -213,6 +214,9 @@ class _Layout:
         table = anova_lm(fit, typ=3).rename(columns={"PR(>F)": "p"})
         table["partial_eta2"] = table["sum_sq"] / (table["sum_sq"] + fit.ssr)
         table.loc["Residual", "partial_eta2"] = math.nan
+        with np.errstate(over="ignore"):
+            sums = np.ldexp(table["sum_sq"].to_numpy(), 2 * power)
+        table["sum_sq"] = np.where(np.isfinite(sums), sums, math.nan)
         return {
             str(name): {str(key): value for key, value in row.items()} | {"df": int(row["df"])}
             for name, row in table.to_dict("index").items()

@@ -18,6 +18,7 @@ from ablate.analysis.pairing import (
     holm,
     ranked_direction,
     settling,
+    spread,
     variance_ratio,
     wilson,
 )
@@ -201,7 +202,7 @@ def effects(
         c = e.contrast
         rows.append({
             "arm": id, "name": e.name, "pairs": c.pairs, "planned": e.planned, "mean": _mean(ours),
-            "sd": float(ours.std(ddof=1)) if len(ours) > 1 else math.nan,
+            "sd": spread(ours),
             "baseline_mean": math.nan if e.incomparable else _mean(theirs),
             "effect": c.effect, "low": c.low, "high": c.high, "low95": c.low95, "high95": c.high95, "p": c.p,
             "p_holm": p_holm, "p_sign_flip": c.p_sign_flip, "agree": c.agree,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from ablate.analysis.pairing import spread
 from ablate.analysis.verdict import Objective
 from ablate.records import frames
 
@@ -49,7 +50,7 @@ def noise_floor(
             "seed": repeat["seed"], "repeat": repeat["repeat"], "end": end, "value": once, "again": value,
             "difference": value - once,
             "identical": bool(value == once and ours is not None and theirs is not None and ours.equals(theirs)),
-            "sd": float(values.std(ddof=1)) if len(values) > 1 else math.nan,
+            "sd": spread(values.to_numpy(dtype=float)),
         })  # fmt: skip
     return _typed(rows)
 

@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Contrast:
-    """A mean difference over seeds; what cannot be computed is NaN.
+    """A mean difference over seeds; what cannot be computed is NaN, as an interval whose bounds no float holds.
 
     ``low`` and ``high`` hold together for the whole family (Bonferroni) and carry the verdict; ``low95`` and ``high95``
     are for this contrast alone. ``agree`` counts the differences that have the mean's sign.
@@ -54,6 +54,7 @@ class Contrast:
         return {"seeds": self.pairs} | {key: getattr(self, key) for key in keys}
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def contrast(differences: Sequence[float] | Floats, family: int) -> Contrast:
     """Estimate the mean of finite differences, one a seed, as one of ``family`` contrasts.
 
@@ -63,19 +64,37 @@ def contrast(differences: Sequence[float] | Floats, family: int) -> Contrast:
     n, nan = len(values), math.nan
     if n == 0:
         return Contrast(0, nan, nan, nan, nan, nan, nan, nan, 0, False, nan)
-    effect, identical = float(values.mean()), not values.any()
+    effect, identical = _known(float(values.mean())), not values.any()
     agree = n if identical else int((np.sign(values) == np.sign(effect)).sum())
     if n == 1:
         return Contrast(1, effect, nan, nan, nan, nan, nan, nan, agree, identical, nan)
     # A mean of equal values is not always that value in floating point, and their spread then not quite zero.
-    sd = 0.0 if (values == values[0]).all() else float(values.std(ddof=1))
+    sd = 0.0 if (values == values[0]).all() else spread(values)
     error = sd / math.sqrt(n)
-    together, alone = _t(n, family) * error, _t(n, 1) * error
     p = 1.0 if identical else 0.0 if error == 0 else float(2 * special.stdtr(n - 1, -abs(effect) / error))
-    return Contrast(
-        n, effect, effect - together, effect + together, effect - alone, effect + alone, p, sign_flip(values), agree,
-        identical, sd,
-    )  # fmt: skip
+    together, alone = _about(effect, _t(n, family) * error), _about(effect, _t(n, 1) * error)
+    return Contrast(n, effect, *together, *alone, p, sign_flip(values), agree, identical, sd)
+
+
+def _known(value: float) -> float:
+    return value if math.isfinite(value) else math.nan
+
+
+def _about(effect: float, half: float) -> tuple[float, float]:
+    low, high = effect - half, effect + half
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else (math.nan, math.nan)
+
+
+def scaled(values: Floats) -> tuple[Floats, int]:
+    """The values over 2 to the power of the second, none beyond 1: nothing is rounded, and no square overflows."""
+    power = int(np.frexp(np.abs(values).max(initial=0.0))[1])
+    return np.ldexp(values, -power), power
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def spread(values: Floats) -> float:
+    """The standard deviation of values; NaN below two, or where no float holds their squares."""
+    return _known(float(values.std(ddof=1))) if len(values) > 1 else math.nan
 
 
 def _t(pairs: int, family: int) -> float:
@@ -95,7 +114,7 @@ def sign_flip(differences: Sequence[float] | Floats) -> float:
 
     Exact up to :data:`EXACT` pairs, the smallest possible value being 2 / 2^n; beyond, from seeded random flips.
     """
-    values = np.asarray(differences, dtype=float)
+    values, _ = scaled(np.asarray(differences, dtype=float))
     seen = abs(values.sum())
     slack = 1e-12 * np.abs(values).sum()
     if len(values) <= EXACT:
@@ -151,6 +170,7 @@ def wilson(count: int, total: int) -> tuple[float, float]:
 
 def correlation(values: Floats, baseline: Floats) -> float:
     """Pearson's correlation of two arms over their common seeds; NaN below three pairs or where one never varies."""
+    values, baseline = scaled(values)[0], scaled(baseline)[0]
     if len(values) < 3 or np.ptp(values) == 0 or np.ptp(baseline) == 0:
         return math.nan
     return float(np.corrcoef(values, baseline)[0, 1])
@@ -160,6 +180,7 @@ def variance_ratio(values: Floats, baseline: Floats) -> float:
     """Variance of the paired difference over that of the unpaired one; below 1, pairing narrows the interval."""
     if len(values) < 2:
         return math.nan
+    values, baseline = scaled(np.stack([values, baseline]))[0]
     unpaired = float(values.var(ddof=1) + baseline.var(ddof=1))
     return float((values - baseline).var(ddof=1)) / unpaired if unpaired > 0 else math.nan
 

@@ -1,4 +1,4 @@
-"""How counts and lists are written in sentences."""
+"""How counts, numbers and lists are written in sentences."""
 
 from __future__ import annotations
 
@@ -11,6 +11,25 @@ ROUNDING = 1e-9
 """Half the width of an interval that is taken for rounding, as a share of the number or of 1, whichever is more."""
 LONG = 1e9
 """Numbers from here on are written as powers of ten."""
+
+MOST_PLACES = 12
+"""No number has more decimals."""
+HUGE = 1e10
+"""From here on a number is written with an exponent, as 1.25e+300."""
+
+
+def decimals(smallest_effect: float) -> int:
+    """Decimals that show the smallest effect that matters to two digits: 0.02 takes three."""
+    if not smallest_effect or not math.isfinite(smallest_effect):
+        return 4
+    return min(MOST_PLACES, max(0, 1 - math.floor(math.log10(abs(smallest_effect)) + 1e-9)))
+
+
+def fixed(value: float, places: int, sign: bool = False) -> str:
+    """A finite number with so many decimals, or with an exponent where it is :data:`HUGE`. Minus zero is zero."""
+    form = ".6g" if abs(value) >= HUGE else f".{places}f"
+    text = f"{value:{'+' if sign else ''}{form}}"
+    return text.replace("-", "+" if sign else "") if float(text) == 0 else text
 
 
 def number(count: int, noun: str) -> str:

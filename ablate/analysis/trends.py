@@ -15,9 +15,9 @@ from ablate.analysis.comparability import incomparable
 from ablate.analysis.effects import Grid
 from ablate.analysis.lattice import Lattice, is_number
 from ablate.analysis.pairing import Floats, contrast
-from ablate.analysis.prose import estimate, number
+from ablate.analysis.prose import decimals, estimate, fixed, number
 from ablate.analysis.sensitivity import sets_rate
-from ablate.analysis.verdict import Objective, decimals
+from ablate.analysis.verdict import Objective
 from ablate.records.frames import spelled
 
 LEAST = 3
@@ -247,6 +247,6 @@ def sentence(row: Mapping[str, Any], objective: Objective) -> str:
     scale = "" if log else f" Not every {metric} is positive, so it is fitted as it is and not its logarithm."
     bent = ""
     if row["misfit"] > objective.smallest_effect:
-        off = f"{row['misfit']:.{decimals(objective)}f} {unit}".rstrip()
+        off = f"{fixed(row['misfit'], decimals(objective.smallest_effect))} {unit}".rstrip()
         bent = f" A straight line misses a level's mean by up to {off}, which is more than what matters."
     return f"{factor}: slope {slope} {per}, over {span}, by {seeds}{over}: {doubling}.{scale}{bent}{missing}"

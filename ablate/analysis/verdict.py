@@ -13,6 +13,7 @@ from typing import Any
 
 from ablate.analysis.course import STUCK
 from ablate.analysis.pairing import Contrast, wilson
+from ablate.analysis.prose import decimals, fixed
 
 WORDS = (
     "diverged",
@@ -161,7 +162,8 @@ def sentence(evidence: Evidence, verdict: str, objective: Objective) -> str:
     if verdict == "identical":
         return f"{lead} is identical to {e.against}: the same {objective.metric} in all {c.pairs} seeds."
     size = _size(c, objective, e.where)
-    matters = f"{objective.smallest_effect:.{decimals(objective)}f}"
+    d, places = objective.smallest_effect, decimals(objective.smallest_effect)
+    matters = fixed(d, places) if round(d, places) else f"{d:g}"
     if verdict == "one seed, no interval":
         clauses = [f"{lead} differs from {e.against} by {size} in one seed, which gives no interval"]
     elif verdict == "no practical difference":
@@ -217,12 +219,6 @@ def _comparison(e: Evidence, verdict: str, objective: Objective, lead: str, size
     return [f"{lead} {_sign(c, objective)} than {e.against}{uncertain} by {size}", agree, *denied]
 
 
-def decimals(objective: Objective) -> int:
-    """Enough places for two digits of the smallest effect that matters."""
-    d = objective.smallest_effect
-    return max(0, 1 - math.floor(math.log10(d))) if d > 0 else 3
-
-
 def _size(c: Contrast, objective: Objective, where: str) -> str:
     """The effect with its unit and, where there is one, its simultaneous interval."""
     return measured(objective, c.effect, c.low, c.high, where=where)
@@ -242,13 +238,13 @@ def measured(
     A share is a number alone, as ``+0.020 val/accuracy``.
     """
     unit = f"{objective.spoken} " if objective.spoken else ""
-    places = decimals(objective)
+    places = decimals(objective.smallest_effect)
     bounded = math.isfinite(low) and math.isfinite(high)
     if bounded:
         # A bound is never rounded to zero: whether it includes zero is what the verdict turns on.
         while places < 9 and any(bound != 0 and round(bound, places) == 0 for bound in (low, high)):
             places += 1
-    size, least, most = (f"{0.0 + round(value, places):+.{places}f}" for value in (effect, low, high))
+    size, least, most = (fixed(value, places, sign=True) for value in (effect, low, high))
     bounds = f" [{interval} {least}, {most}]" if bounded else ""
     return f"{size} {unit}{objective.metric}{where}{bounds}"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
@@ -25,8 +26,16 @@ def console() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """One JSON value; what is not finite is null, since JSON has no such number."""
+    sys.stdout.write(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_table(columns: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]]) -> None:

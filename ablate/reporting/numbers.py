@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from ablate.analysis import prose
 from ablate.reporting.privacy import redact
 
 TIMES, MINUS, DASH = "\N{MULTIPLICATION SIGN}", "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -46,22 +47,9 @@ def missing(value: Any) -> bool:
     return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
 
 
-def decimals(smallest_effect: float) -> int:
-    """Decimals that show the smallest effect that matters to two digits: 0.02 takes three."""
-    if not smallest_effect or not math.isfinite(smallest_effect):
-        return 4
-    return min(12, max(0, 1 - math.floor(math.log10(abs(smallest_effect)) + 1e-9)))
-
-
 def fixed(value: Any, places: int, sign: bool = False) -> str:
-    """A number with so many decimals; nothing where there is none. Minus zero is zero."""
-    if missing(value):
-        return ""
-    number = float(value)
-    if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    text = f"{number:+.{places}f}" if sign else f"{number:.{places}f}"
-    return text.replace("-", "+" if sign else "") if float(text) == 0 else text
+    """A number with so many decimals, as in sentences; nothing where there is none, or it is too large to be known."""
+    return "" if missing(value) or math.isinf(value) else prose.fixed(float(value), places, sign)
 
 
 def digits(value: Any, count: int = 3) -> str:

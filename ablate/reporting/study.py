@@ -13,10 +13,11 @@ from ablate.analysis.ablation import DONE, all_at_once
 from ablate.analysis.comparability import incomparable, unit_of
 from ablate.analysis.contrasts import DESIGNS
 from ablate.analysis.lattice import Lattice, spelled_level
+from ablate.analysis.prose import decimals
 from ablate.analysis.results import Results
 from ablate.records.tasks import task_baselines, task_factor
 from ablate.reporting import series
-from ablate.reporting.numbers import decimals, plain
+from ablate.reporting.numbers import plain
 from ablate.reporting.palette import Look, look
 from ablate.reporting.tables import Table
 

@@ -57,6 +57,14 @@ def test_sums_of_squares_by_hand(tmp_path: Path) -> None:
     assert how == "8 of 8 trials; balanced, so that the sums do not depend on what else is in the model."
 
 
+def test_f_and_its_p_are_known_where_no_float_holds_the_squares(tmp_path: Path) -> None:
+    small, _ = table(tmp_path / "small", factors=SQUARE, outcomes=cells, seeds=2)
+    large, _ = table(tmp_path / "large", factors=SQUARE, outcomes=lambda *arm: cells(*arm) * 2.0**600, seeds=2)
+    for key in ("F", "p", "partial_eta2"):
+        assert [row[key] for row in large.values()] == pytest.approx([row[key] for row in small.values()], nan_ok=True)
+    assert all(math.isnan(row["sum_sq"]) for row in large.values())
+
+
 def type_three(results: Results, names: list[str]) -> dict[str, float]:
     """Type III sums of squares as what the residual grows by when a term's own columns are taken away."""
     done = results.trials().query("end == 'complete'")

@@ -133,6 +133,25 @@ def test_correlation_and_variance_ratio_that_do_not_exist_are_unknown() -> None:
     assert math.isnan(pairing.variance_ratio(two[:1], two[:1]))
 
 
+def test_what_no_float_holds_is_unknown_and_no_interval_is_infinite() -> None:
+    found = pairing.contrast([1e300, 2e300, 3e300], 2)
+    assert (found.pairs, found.effect, found.agree, found.p_sign_flip) == (3, 2e300, 3, 0.25)
+    assert np.isnan([found.low, found.high, found.low95, found.high95, found.p, found.sd]).all()
+    wide = pairing.contrast([1e153, -1e153], 10**300)
+    assert wide.sd == pytest.approx(math.sqrt(2) * 1e153)
+    assert np.isnan([wide.low, wide.high]).all()  # the interval of so large a family is beyond what a float holds
+    assert wide.high95 == pytest.approx(1e153 * stats.t.isf(0.025, 1))
+    assert math.isnan(pairing.contrast([1.7e308, 1.7e308], 1).effect)
+
+
+def test_what_has_no_unit_is_the_same_for_numbers_of_any_size() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(0, 1, (2, 12))
+    for find in (pairing.correlation, pairing.variance_ratio):
+        assert find(a * 2.0**1000, b * 2.0**1000) == find(a, b)
+    assert pairing.sign_flip(a * 2.0**1022) == pairing.sign_flip(a)
+
+
 def test_ranks_put_diverged_seeds_worst() -> None:
     better = [-0.4, -0.3, -0.2, -0.1]
     assert pairing.ranked_direction(better, 0) == -1

@@ -186,7 +186,7 @@ def test_a_bound_near_zero_is_not_printed_as_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("smallest", "shown"), [(0.5, "+3.14 "), (2.0, "+3.1 "), (20.0, "+3 "), (0.0005, "+3.14159 "), (0.0, "+3.142 ")]
+    ("smallest", "shown"), [(0.5, "+3.14 "), (2.0, "+3.1 "), (20.0, "+3 "), (0.0005, "+3.14159 "), (0.0, "+3.1416 ")]
 )
 def test_numbers_have_the_digits_that_matter(smallest: float, shown: str) -> None:
     assert shown in said(evidence(between(3.14159, 3.0, 3.3)), replace(LOSS, smallest_effect=smallest))[1]

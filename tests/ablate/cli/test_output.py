@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 import threading
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 import ablate
 from ablate.api import dry_run
-from ablate.cli.output import Planning
+from ablate.cli.output import Planning, print_json
 from tests.ablate.experiment.maker import write
 
 
@@ -35,6 +37,11 @@ def test_a_long_plan_says_how_far_it_is_also_within_one_arm(monkeypatch: pytest.
         assert heard.once.wait(60)
         planning(1201, 4800)
     assert heard.getvalue() == "planning: 1,200 of 4,800 arms\n"
+
+
+def test_json_has_null_for_what_is_not_finite(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"low": -math.inf, "all": [1.5, math.nan, {"p": (math.inf, True, "x")}]})
+    assert json.loads(capsys.readouterr().out) == {"low": None, "all": [1.5, None, {"p": [None, True, "x"]}]}
 
 
 def test_a_short_plan_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

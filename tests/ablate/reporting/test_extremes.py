@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from ablate.analysis.results import Results
 from ablate.records.layout import StudyFolder
@@ -36,3 +41,37 @@ def test_a_sentence_has_the_name_where_it_stands_and_not_where_it_is_found_first
     assert found["d"].after.startswith(" diverged; among those that finished it is ")
     assert found[""].before == found["*y"].before == ""
     assert found["*y"].after.startswith(" is ")
+
+
+def test_values_whose_squares_no_float_holds_have_no_interval_and_no_spread(
+    tmp_path: Path, sections: list[Section]
+) -> None:
+    def perplexity(name: str, levels: Mapping[str, Any], seed: int) -> float:
+        return (1e300 if levels["x"] == "b" else 20.0) * (1 + seed)
+
+    folder = make_study(tmp_path / "study", design="full", factors={"x": ["a", "b"], "y": [1, 2]}, seeds=3, steps=20,
+                        metric="val/perplexity", smallest_effect=0.5, outcomes=perplexity)  # fmt: skip
+    write(Results(folder), sections)
+    for name in ("report.html", "report.json", "effects.csv", "effects.tex", "effects.md"):
+        text = re.sub(r"<(style|script).*?</\1>", "", folder.joinpath(name).read_text(encoding="utf-8"), flags=re.S)
+        assert "2e+300" in text
+        assert not re.search(r"\binf\b|\d{30}", text)
+    first = Results(folder).verdicts()[0]
+    assert (first.word, first.effect, first.low) == ("undecided", 2e300, None)
+    assert first.sentence.startswith("x=b is undecided against x=a: +2e+300 val/perplexity on average over 2 cells; ")
+
+
+@pytest.mark.parametrize(
+    ("smallest", "said"),
+    [
+        (1e-320, r"[+-]0\.\d{12} .*; smallest effect that matters 9\.99989e-321\.$"),
+        (1e-20, r"[+-]0\.\d{12} .*; smallest effect that matters 1e-20\.$"),
+        (1e300, r"[+-]0\.\d+ .* lies within ±1e\+300\.$"),
+    ],
+)
+def test_no_effect_that_matters_is_too_small_or_too_large_to_be_said(
+    tmp_path: Path, smallest: float, said: str
+) -> None:
+    folder = make_study(tmp_path / "study", factors={"ratio": [4, 1]}, seeds=3, steps=20, smallest_effect=smallest)
+    (verdict,) = Results(folder).verdicts()
+    assert re.search(said, verdict.sentence)

@@ -12,12 +12,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ablate.analysis.prose import decimals
 from ablate.reporting import numbers
-from ablate.reporting.numbers import decimals, digits, fixed, interval, level, missing, percent, plain, whole
+from ablate.reporting.numbers import digits, fixed, interval, level, missing, percent, plain, whole
 
 
 @pytest.mark.parametrize(
-    ("smallest", "places"), [(0.02, 3), (0.05, 3), (0.1, 2), (1, 1), (0.5, 2), (10, 0), (0.001, 4), (0, 4), (1e-9, 10)]
+    ("smallest", "places"),
+    [
+        (0.02, 3),
+        (0.05, 3),
+        (0.1, 2),
+        (1, 1),
+        (0.5, 2),
+        (10, 0),
+        (0.001, 4),
+        (0, 4),
+        (1e-9, 10),
+        (1e-20, 12),
+        (1e-320, 12),
+        (1e300, 0),
+        (math.inf, 4),
+    ],
 )
 def test_decimals_show_the_smallest_effect_to_two_digits(smallest: float, places: int) -> None:
     assert decimals(smallest) == places
@@ -29,9 +45,10 @@ def test_fixed() -> None:
     assert fixed(-0.0004, 3, sign=True) == "+0.000"
     assert fixed(-0.0004, 3) == "0.000"
     assert fixed(-1.5, 1, sign=True) == "-1.5"
-    assert fixed(math.inf, 2) == "inf"
-    assert fixed(-math.inf, 2) == "-inf"
-    assert [fixed(value, 3) for value in (None, math.nan, pd.NA)] == ["", "", ""]
+    assert fixed(1.25e300, 3) == "1.25e+300"
+    assert fixed(-1234567890123.4, 3, sign=True) == "-1.23457e+12"
+    assert fixed(9_999_999_999, 1) == "9999999999.0"
+    assert [fixed(value, 3) for value in (None, math.nan, pd.NA, math.inf, -math.inf)] == [""] * 5
 
 
 @pytest.mark.parametrize(
