@@ -17,6 +17,8 @@ COLUMNS = ("kind", "name", "a", "b", "flipped", "why")
 """The columns of :func:`flips`."""
 
 
+NO_ESTIMATE = ("diverged", "not comparable")
+"""The verdicts that are given whatever the estimate is."""
 Moved = tuple[float, float]
 """By how much an arm and the baseline moved on the common seeds."""
 
@@ -50,10 +52,18 @@ def flips(a: Results, b: Results, names: Mapping[str, tuple[str, str]], moved: M
 
 
 def _why(was: Evidence, now: Evidence, before: Objective, after: Objective, moved: Moved | None) -> str:
-    """The changes each of which, undone alone, gives the old verdict back; where none does, all of them."""
+    """The changes each of which, undone alone, gives the old verdict back; where none does, all of them.
+
+    A verdict that needs no estimate is told by the change that gives it alone, whatever went with that change.
+    """
     changes = list(_changes(was, now, before, after, moved))
-    alone = [text for text, evidence, objective in changes if word(evidence, objective) == word(was, before)]
-    return "; ".join(alone) or " together with ".join(text for text, _, _ in changes)
+    texts, old, new = [text for text, _, _ in changes], word(was, before), word(now, after)
+    alone = [text for text, evidence, objective in changes if word(evidence, objective) == old]
+    if not alone and new in NO_ESTIMATE:
+        # The same changes in the same order, each made to the old evidence.
+        made = [word(evidence, objective) for _, evidence, objective in _changes(now, was, after, before, moved)]
+        alone = [text for text, found in zip(texts, made, strict=True) if found == new]
+    return "; ".join(alone) or " together with ".join(texts)
 
 
 def _changes(

@@ -339,6 +339,12 @@ def test_a_flip_by_seeds_that_diverge(study: Callable[..., Path]) -> None:
     assert (new, why) == ("not comparable", "baseline diverged in 1 of 6 seeds, it was 0 of 6")
 
 
+def test_a_flip_that_one_of_many_changes_would_have_made_alone_names_that_one(study: Callable[..., Path]) -> None:
+    gone = study("b", CLEAR, diverged=[(arm, seed) for arm in CLEAR for seed in range(6)])
+    why = "6 of 6 seeds diverged, it was 0 of 6"
+    assert flipped(study("a", CLEAR), gone) == {"placement=post": ("worse", "diverged", why)}
+
+
 def test_a_flip_that_no_single_change_explains_names_all(study: Callable[..., Path]) -> None:
     wide = {"baseline": [1.0] * 6, "placement=post": [1.4, 0.6, 1.4, 0.6, 1.4, 0.5]}
     ((old, new, why),) = flipped(study("a", CLEAR), study("b", wide)).values()
