@@ -11,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "experiments").glob("*.yaml"))
-FILES = sorted(path for path in (ROOT / "reports").rglob("*") if path.suffix in (".html", ".csv", ".tex", ".md", ".json"))
+FILES = sorted(
+    path for path in (ROOT / "reports").rglob("*") if path.suffix in (".html", ".csv", ".tex", ".md", ".json")
+)
 
 
 def test_every_experiment_that_ships_has_its_report() -> None:
