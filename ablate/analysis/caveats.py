@@ -76,7 +76,7 @@ def _configuration(plan: Mapping[str, Any]) -> str:
     kinds = dict.fromkeys(str(model["kind"]) for model in models if "kind" in model)
     known = [" or ".join(kinds)] if kinds else []
     for key in ("depth", "width"):
-        sizes = [model[key] for model in models if key in model]
+        sizes = [model[key] for model in models if is_number(model.get(key))]
         known += [f"{key} {_range(sizes)}"] if sizes else []
     known += [f"{_range([steps_of(plan, arm) for arm in plan['arms']])} steps"]
     rates = [arm["config"]["training"].get("optimizer", {}).get("lr") for arm in plan["arms"]]
