@@ -36,6 +36,15 @@ def write_series(path: Path, schema: pa.Schema, rows: Iterable[tuple[object, ...
         out.write_batch(pa.record_batch(arrays, schema=schema))
 
 
+def values_at(path: Path, metric: str) -> dict[int, float]:
+    """One metric of a file of curves, by step; nothing where the file is gone or damaged."""
+    try:
+        table = read_series(path).select(["step", "metric", "value"])
+    except (OSError, KeyError, pa.ArrowInvalid):
+        return {}
+    return {step: value for step, name, value in zip(*table.to_pydict().values(), strict=True) if name == metric}
+
+
 def read_series(path: Path) -> pa.Table:
     """All rows of one file."""
     with pa.OSFile(str(path), "rb") as source:

@@ -7,9 +7,11 @@ own search is through; until then they have a provisional identity in the plan a
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ablate.analysis.prose import number
 from ablate.records.beside import beside
 from ablate.sweep.bookkeeping.index import Record
 from ablate.sweep.survey import Survey
@@ -53,7 +55,18 @@ class Agenda:
                     agenda.reached(trial, step, metrics[metric])
         for trial in found.pruned:
             agenda.gave_up(trial)
+        agenda._look_up(found)
         return agenda
+
+    def _look_up(self, found: Survey) -> None:
+        """See what tuning trials had at rungs that were none yet when they were trained: they have evaluations."""
+        steps = {step for search in self._searches.values() for step in search.rungs}
+        for trial, record in found.records.items():
+            tunes = record.get("tuned") and record["seed"] in self._tuning.get("seeds", ())
+            if tunes and any(self._known.passed(trial, step) for step in steps):
+                values = found.evaluated(trial, self._objective["metric"])
+                for step in steps & values.keys():
+                    self.reached(trial, step, values[step])
 
     # --- what is known ---
 
@@ -62,6 +75,7 @@ class Agenda:
         metric = self._objective["metric"]
         final = record["metrics"].get(metric) if record["end"] == "complete" else None
         self._known.finals[record["trial"]] = self._cost(final)
+        self._known.steps[record["trial"]] = record.get("steps") or 0
         self._known.rungs.setdefault(record["trial"], {}).update(
             {step: self._cost(values[metric]) for step, values in record.get("rungs", ()) if metric in values}
         )
@@ -103,6 +117,20 @@ class Agenda:
         """The tuning trials that are marked as given up."""
         self._search()
         return [trial for standing in self._standings.values() for trial in standing.given_up]
+
+    @property
+    def unjudged(self) -> list[str]:
+        """How many tuning trials cannot be judged at which rung, in words."""
+        self._search()
+        counts = Counter(
+            step
+            for arm, search in self._searches.items()
+            for trial in self._standings[arm].trials
+            for step in search.rungs
+            if self._known.passed(trial["id"], step)
+        )
+        words = "cannot be given up at step {:,}: trained before that was a rung, with no evaluation there"
+        return [f"{number(count, 'tuning trial')} {words.format(step)}" for step, count in sorted(counts.items())]
 
     @property
     def total(self) -> int:

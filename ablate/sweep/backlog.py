@@ -137,7 +137,7 @@ class Backlog:
                 self._failures[id] = failure(label, attempt)
 
     def _grow(self) -> None:
-        """Let the trials that wait go on from where the same trials of fewer steps ended, and say so."""
+        """Let the trials that wait go on from where the same trials of fewer steps ended, and say what has grown."""
         shorter = Lineages(self.plan).shorter(self._study, self._found.records)
         self._going_on = {id: each.trial for id, each in shorter.items() if each.kept}
         self._configs.go_on_from(self._going_on)
@@ -146,7 +146,7 @@ class Backlog:
             for label in self.waiting
             if label.trial in shorter and not has_checkpoint(self._study.trial(label.trial))
         }
-        for growth in told(self._growing):
+        for growth in (*told(self._growing), *self._agenda.unjudged):
             self._emit(Growing(growth))
 
     def _prune(self, pruned: Pruned) -> None:

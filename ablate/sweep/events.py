@@ -120,7 +120,7 @@ class IndexBehind:
 
 @dataclass(frozen=True)
 class Growing:
-    """There are more steps than there were: how many of the trials to run go on from how far."""
+    """The plan has grown: how many trials go on from how far, or are not judged at a rung that is new."""
 
     text: str
 

@@ -67,7 +67,7 @@ class Preview:
     refusal: str | None
     """Why the call would be refused, as it would say it; None if it would not."""
     growth: tuple[str, ...] = ()
-    """How many trials would go on from how far, where there are more steps than there were."""
+    """How many trials would go on from how far, where there are more steps than there were; what no rung can judge."""
 
     @property
     def total(self) -> Tally:
@@ -116,6 +116,6 @@ def preview(
         tallies[arm_of[id]] += Tally(later=1)
     arms = tuple((arm["id"], arm["name"], tallies[arm["id"]]) for arm in plan["arms"])
     refused = refusal(study) or (None if extend else refusal_of(study, orphans(study, plan)))
-    seen = Preview(study, arms, refused, tuple(told(growing)))
+    seen = Preview(study, arms, refused, (*told(growing), *agenda.unjudged))
     used_up = next((use for use in uses(study, plan["budget"]) if use.reached), None)
     return replace(seen, refusal=f"refused: {used_up}") if used_up and not refused and seen.total.to_run else seen

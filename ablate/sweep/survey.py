@@ -22,12 +22,19 @@ LOG_LINES = 20
 class Survey:
     """Every sealed record and every attempt of a study that failed or timed out, planned now or not."""
 
+    study: StudyFolder
     records: Mapping[str, Record]
     failed: tuple[FailedAttempt, ...]
     damaged: tuple[str, ...]
     """Trials whose record could not be read; it was set aside, and they run again."""
     rungs: Mapping[str, Mapping[int, Mapping[str, float | None]]] = field(default_factory=dict)
     """The metrics of tuning trials at the rungs that they have reached, by step: the objective may have changed."""
+
+    def evaluated(self, trial: str, metric: str) -> dict[int, float]:
+        """A metric of a trial that has its record, at each of its evaluations; nothing where its curves are gone."""
+        from ablate.records.series import values_at  # noqa: PLC0415  # it brings pyarrow along, and few need it
+
+        return values_at(self.study.trial(trial).attempt(self.records[trial]["attempt"]).curves, metric)
 
     @property
     def pruned(self) -> list[str]:
@@ -93,7 +100,7 @@ def survey(study: StudyFolder, *, mend: bool = True) -> Survey:
             if attempt.end.exists() and (label := _label(folder)):
                 end, error, cause = how_it_ended(attempt)
                 failed.append(FailedAttempt(label, attempt.number, error, attempt == attempts[-1], end, cause))
-    return Survey(records, tuple(failed), tuple(damaged), rungs)
+    return Survey(study, records, tuple(failed), tuple(damaged), rungs)
 
 
 def rung_of(attempt: AttemptFolder) -> tuple[int, float | None] | None:

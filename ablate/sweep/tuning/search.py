@@ -21,6 +21,8 @@ class Known:
 
     finals: dict[str, float] = field(default_factory=dict)
     """Of the trials that were trained to the end or diverged, by their identity."""
+    steps: dict[str, int] = field(default_factory=dict)
+    """How many steps each of these was trained."""
     rungs: dict[str, dict[int, float]] = field(default_factory=dict)
     """Of each trial at the rungs that it has reached, by step."""
     pruned: set[str] = field(default_factory=set)
@@ -29,6 +31,10 @@ class Known:
     def at(self, trial: str, step: int) -> float | None:
         """A trial's cost at a rung, or at its end if it came to that first; None if it is not there yet."""
         return self.rungs.get(trial, {}).get(step, self.finals.get(trial))
+
+    def passed(self, trial: str, step: int) -> bool:
+        """Whether a trial ended later than at this rung, and was not evaluated there: it had been none then."""
+        return self.steps.get(trial, 0) > step and step not in self.rungs.get(trial, {})
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,8 @@ class Search:
         }
         self._identity = str(arm["tuning"]["identity"])
         self._tuning = tuning
-        self._rungs = rungs(arm, tuning)
+        self.rungs: Sequence[int] = rungs(arm, tuning)
+        """The steps at which a batch is judged before the last."""
         self._rounds: list[list[Values]] = []
         """The combinations of a grid; what it was widened by comes after it."""
         if tuning["method"] == "grid":
@@ -138,21 +145,26 @@ class Search:
     def _judge(
         self, batch: Batch, values: Sequence[Values], known: Known
     ) -> tuple[list[Run], list[Pruned], list[Tried] | None]:
-        """What is to run and what is given up of a batch; once nothing is to run, what each combination came to."""
+        """What is to run and what is given up of a batch; once nothing is to run, what each combination came to.
+
+        A combination with a trial that has passed a rung is not judged there: its value at another step would be
+        held against the others'. It costs nothing to keep, since it has been trained.
+        """
         alive = list(range(len(batch)))
         tried: dict[int, Tried] = {}
         prunes: list[Pruned] = []
-        for step in self._rungs:
-            costs = {index: [known.at(trial["id"], step) for trial in batch[index]] for index in alive}
+        for step in self.rungs:
+            judged = [index for index in alive if not any(known.passed(trial["id"], step) for trial in batch[index])]
+            costs = {index: [known.at(trial["id"], step) for trial in batch[index]] for index in judged}
             if runs := self._missing(batch, costs, step):
                 return runs, prunes, None
             means = {index: _mean(each) for index, each in costs.items()}
-            keep = max(1, math.ceil(len(alive) / self._tuning["halving"]["reduction"]))
-            ranked = sorted(alive, key=lambda index: (means[index], index))
-            for index in ranked[keep:]:
+            keep = max(1, math.ceil(len(judged) / self._tuning["halving"]["reduction"]))
+            losers = sorted(judged, key=lambda index: (means[index], index))[keep:]
+            for index in losers:
                 tried[index] = Tried(values[index], means[index], step)
                 prunes += [Pruned(trial, step) for trial in batch[index] if trial["id"] not in known.finals]
-            alive = sorted(ranked[:keep])
+            alive = [index for index in alive if index not in losers]
         finals = {index: [known.finals.get(trial["id"]) for trial in batch[index]] for index in alive}
         if runs := self._missing(batch, finals, None):
             return runs, prunes, None

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ablate.errors import StaleError
-from ablate.records.layout import TrialFolder, read_json
+from ablate.records.layout import AttemptFolder, TrialFolder, read_json
 from ablate.records.locks import now
 from ablate.records.sealing import replacing, seal, write_json
+from ablate.records.series import CURVES, write_series
 from ablate.records.steps import note_step
 from ablate.registry import Registry
 
@@ -98,15 +99,22 @@ def train(
         "lineage": config.get("lineage"),
     }
     if "lr" in does:
-        rungs = [[rung, _metrics(does, config["seed"], rung)] for rung in observe.get("rungs", ())]
         record |= {
             "metrics": _metrics(does, config["seed"], steps),
-            "rungs": rungs,
+            "rungs": [[rung, _metrics(does, config["seed"], rung)] for rung in observe.get("rungs", ())],
             "tuned": config["tuned"],
         }
     record |= _began(config, attempt, first, costs)
+    _write_curves(folder.attempt(attempt), does, config["seed"])
     seal(folder.result, record)
     return str(record["end"])
+
+
+def _write_curves(attempt: AttemptFolder, does: dict[str, Any], seed: int) -> None:
+    """Write what the evaluations have found, if there were any."""
+    losses = [(step, "val/loss", _bowl(does, seed, step)) for step in does.get("evaluates", ())]
+    if losses:
+        write_series(attempt.curves, CURVES, losses)
 
 
 def _began(config: dict[str, Any], attempt: int, first: int, costs: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from optuna.trial import TrialState
 from ablate.errors import RefusedError
 from ablate.records.layout import StudyFolder, read_json
 from ablate.sweep.collecting import collect, waste
-from ablate.sweep.events import Counts, Paused, Pruned, Reconciled, TrialEnded, TrialStarted, Tuned
+from ablate.sweep.events import Counts, Growing, Paused, Pruned, Reconciled, TrialEnded, TrialStarted, Tuned
 from ablate.sweep.preview import preview
 from tests.ablate.sweep.conftest import StartDriver
 from tests.ablate.sweep.stub_study import Run, attempts, entries, make_plan, sealed, until
@@ -140,6 +140,40 @@ def test_a_trial_that_goes_on_from_its_rung_is_no_other_start_to_the_limit(study
     assert chosen(study) == {"arm0": 1e-2}
     assert run.outcome.counts.waiting == 2  # the two that report
     assert len({event.trial for event in Run(study, plan, limit=1).of(TrialStarted)}) == 1
+
+
+def grown_by_a_rung(study: StudyFolder, evaluates: list[int]) -> Run:
+    """Tuning of two rates without halving, then with it and a third, which is the best one."""
+    both = tuned_plan({0: 1e-2}, seeds=1, points={PATH: [4e-3, 1e-1]}, combinations=2)
+    three = tuned_plan({0: 1e-2}, seeds=1, points={PATH: [4e-3, 1e-1, 1e-2]}, combinations=3)
+    three["tuning"]["halving"] = {"reduction": 3, "rungs": 1}  # at step 3 of 9
+    for plan in (both, three):
+        plan["arms"][0]["config"]["model"]["evaluates"] = evaluates
+    Run(study, both)
+    assert chosen(study) == {"arm0": 4e-3}
+    seen = preview(study, three, extend=True)
+    run = Run(study, three, extend=True)
+    assert [event.text for event in run.of(Growing)] == list(seen.growth)
+    return run
+
+
+def test_complete_trials_are_judged_at_a_new_rung_by_what_they_had_there(study: StudyFolder) -> None:
+    run = grown_by_a_rung(study, evaluates=[1, 3, 6])
+    assert chosen(study) == {"arm0": 1e-2}  # at step 3 it has a higher loss than 4e-3 has at step 9
+    assert (run.of(Pruned), run.of(Growing)) == ([], [])
+    (given_up, *_) = [each for each in entries(study, name="stub: tuning of baseline") if each.params[PATH] == 4e-3]
+    assert given_up.state == TrialState.PRUNED
+    assert given_up.intermediate_values == {3: pytest.approx((math.log10(4e-3) + 2) ** 2 + 1 / 3 + 100.5 / 1e6)}
+
+
+def test_complete_trials_that_were_not_evaluated_at_a_new_rung_are_not_given_up_there(study: StudyFolder) -> None:
+    run = grown_by_a_rung(study, evaluates=[4])
+    assert chosen(study) == {"arm0": 1e-2}
+    assert run.of(Pruned) == []  # alone at its rung
+    words = "4 tuning trials cannot be given up at step 3: trained before that was a rung, with no evaluation there"
+    assert [event.text for event in run.of(Growing)] == [words]
+    states = [each.state for each in entries(study, name="stub: tuning of baseline")]
+    assert states == [TrialState.COMPLETE] * 3
 
 
 def test_what_halving_gave_up_goes_on_where_the_search_no_longer_halves(study: StudyFolder) -> None:
