@@ -216,6 +216,7 @@ def sweep_plan(
             extend=extend,
             began=began,
             storage=experiment.settings.storage if storage is None else storage,
+            repeat_storage=storage is not None,
         )
     return study, made, outcome
 

@@ -105,7 +105,7 @@ def run_experiment(
         command, left = shlex.split(experiment.command), asdict(counts)
         if made.data.get("tuning") and outcome.failures:
             left["waiting"] = 0  # arms may wait for their tuning, which waits for a retry: that runs the others too
-        typer.echo(f"next: {next_command(command, file, study, runs, left, storage)}")
+        typer.echo(f"next: {next_command(command, file, study, runs, left)}")
     if outcome.exit_code:
         raise typer.Exit(outcome.exit_code)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ablate.api import RUNS, changed_since, find_study
 from ablate.cli.lines import clean, totals_line
 from ablate.cli.output import console, print_json, print_table
-from ablate.records.layout import StudyFolder
+from ablate.records.layout import StudyFolder, read_json
 from ablate.records.locks import Driver
 from ablate.records.spelling import in_words
 from ablate.records.usage import Use
@@ -210,20 +210,15 @@ def _command(plan: Mapping[str, Any], what: Path) -> list[str]:
     return ["ablate", "run", str(what), *(command[3:] if same else ())]
 
 
-def _without_password(url: str) -> str:
-    from ablate.sweep.bookkeeping.url import read_url, redacted
+def _storage(study: StudyFolder) -> list[str]:
+    """The database that a run is to go on with, where the last one was told which; a password in it is not repeated."""
+    try:
+        return ["--storage", str(read_json(study.database)["url"])]
+    except (OSError, ValueError, KeyError):
+        return []
 
-    return redacted(url, read_url(url))
 
-
-def next_command(
-    command: Sequence[str],
-    what: Path,
-    study: StudyFolder,
-    runs: Path,
-    counts: Mapping[str, int],
-    storage: str | None = None,
-) -> str:
+def next_command(command: Sequence[str], what: Path, study: StudyFolder, runs: Path, counts: Mapping[str, int]) -> str:
     """The command that comes next: the one that runs the experiment while there is something to run, or its report.
 
     Args:
@@ -233,15 +228,13 @@ def next_command(
         runs: the folder that holds the studies.
         counts: how many trials are ``waiting``, ``failed`` and ``timed_out``, and how many of those that failed ran
             out of memory, ``oom``.
-        storage: the database that a run is to go on with, as the user named it; a password in it is not repeated.
     """
     where = [] if runs == RUNS else ["--runs", str(runs)]
     # What ran out of memory wants more of it; what failed otherwise wants its code mended.
     again = {"failed": "oom" if counts["oom"] == counts["failed"] else "failed", "timed_out": "timeout"}
     retries = [word for end, option in again.items() if counts[end] for word in ("--retry", option)]
     if counts["waiting"] or retries:
-        where += [] if storage is None else ["--storage", _without_password(storage)]
-        return shlex.join([*command, *where, *(() if counts["waiting"] else retries)])
+        return shlex.join([*command, *where, *_storage(study), *(() if counts["waiting"] else retries)])
     if what.is_dir() or len(command) > 3:
         return shlex.join(["ablate", "report", str(study.path)])
     return shlex.join(["ablate", "report", str(what), *where])

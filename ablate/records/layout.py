@@ -119,6 +119,14 @@ class StudyFolder:
         return self.path / "study.db"
 
     @property
+    def database(self) -> Path:
+        """The database that the last run was told to use in place of the experiment's, without its password.
+
+        It is there only where a run was told so.
+        """
+        return self.path / "storage.json"
+
+    @property
     def owner(self) -> Path:
         """An identity of this folder, by which a database knows whose a study in it is."""
         return self.path / "study.id"

@@ -24,7 +24,7 @@ from ablate.sweep.events import Event, Outcome
 from ablate.sweep.filesystem import check_file_system
 from ablate.sweep.lock import driving
 from ablate.sweep.loop import Loop
-from ablate.sweep.preparing import write_plan
+from ablate.sweep.preparing import note_storage, write_plan
 from ablate.sweep.signals import stopping
 from ablate.sweep.survey import survey
 from ablate.sweep.watching import Publisher
@@ -47,6 +47,7 @@ def sweep(
     trainer: str = TRAINER,
     began: float | None = None,
     storage: str | None = None,
+    repeat_storage: bool = False,
 ) -> Outcome:
     """Run what is missing of a plan: every trial that has no sealed result and has not failed or timed out.
 
@@ -68,6 +69,8 @@ def sweep(
         trainer: what trains a trial, as ``module:function``.
         began: when the call began that ``budget.wall`` limits, by :func:`time.monotonic`; by default now.
         storage: the URL of the database that has the Optuna study; by default it is a file in the study's folder.
+        repeat_storage: whether what goes on must name it again, since the experiment does not; it is kept for
+            ``ablate status`` then, without its password.
 
     Raises:
         InputError: ``retry``, ``only`` or ``seeds`` name what is not there (S115); ``storage`` cannot be used (S406).
@@ -88,6 +91,7 @@ def sweep(
             check_changes(study, agenda.plan)
         kept = open_storage(study, plan, storage)
         write_plan(study, agenda.plan, source, extended)
+        note_storage(study, storage if repeat_storage else None)
         stop = stack.enter_context(stopping())
         emit = stack.enter_context(Publisher(study, driver, on_event))
         if isinstance(executor, Executor):

@@ -9,6 +9,7 @@ from typing import Any
 from ablate.records.layout import AttemptFolder, StudyFolder, TrialFolder, read_json
 from ablate.records.sealing import replacing, write_json
 from ablate.sweep.bookkeeping.index import Label
+from ablate.sweep.bookkeeping.url import repeatable
 from ablate.sweep.tuning.search import rungs, tuned_arm
 
 CHECKPOINT_SECONDS = 30.0
@@ -106,6 +107,14 @@ def write_plan(study: StudyFolder, plan: Mapping[str, Any], source: str | None, 
                 temporary.write_text(text, encoding="utf-8")
     if not _holds(study.plan, plan):
         write_json(study.plan, plan)
+
+
+def note_storage(study: StudyFolder, url: str | None) -> None:
+    """Keep what a run was told to use as the study's database, for the command that goes on; None where nothing."""
+    if url is None:
+        study.database.unlink(missing_ok=True)
+    else:
+        write_json(study.database, {"url": repeatable(url)})
 
 
 def write_config(folder: TrialFolder, config: Mapping[str, Any]) -> None:

@@ -15,6 +15,8 @@ from ablate.errors import InputError
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _SECRET = re.compile(r"pass|pwd|secret|token|key", re.IGNORECASE)
 """Options of a URL whose values are not for others."""
+_PASSWORD = re.compile(r"(://[^/@:]*:)(.*)(?=@)")
+"""What stands in front of a password, and all that may be one: up to the last @."""
 CODE = "S406"
 
 
@@ -44,6 +46,21 @@ def read_url(text: str, environment: Mapping[str, str] = os.environ) -> URL:
     except (ArgumentError, ValueError):
         example = "write it as `postgresql+psycopg://USER@HOST:5432/DATABASE`"
         raise cannot("`storage` is no URL of a database", example) from None
+
+
+def repeatable(text: str) -> str:
+    """A URL as the user wrote it, fit to be kept and to be given again: variables stay, every secret is ``***``.
+
+    It goes by the places at which a secret can stand, however it is written there, and hides rather too much.
+    """
+    address, mark, query = _PASSWORD.sub(lambda found: found[1] + _hidden(found[2]), text).partition("?")
+    options = (each.partition("=") for each in query.split("&"))
+    told = (f"{key}{equals}{_hidden(value) if _SECRET.search(key) else value}" for key, equals, value in options)
+    return f"{address}{mark}{'&'.join(told)}"
+
+
+def _hidden(secret: str) -> str:
+    return "***" if _VARIABLE.sub("", secret) else secret
 
 
 def shown(url: URL) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from ablate.cli.status import next_command
 from ablate.records.layout import StudyFolder
+from ablate.sweep.preparing import note_storage
 from tests.ablate.cli.conftest import ABLATE, Command
 from tests.ablate.experiment.maker import write
 
@@ -172,11 +173,13 @@ def test_what_comes_next_trains_and_reports_the_same_study(ablate: Command, tmp_
     )
     write(tmp_path, *TINY, ("path: model.placement, levels: [pre, post]", "path: model.norm, levels: [layer, mine]"))
     given = ["--plugin=mine.py", "--set=name=another", "--set=seeds=1"]
-    shown = ablate("run", "small.yaml", *given, "--runs", "elsewhere", "--limit", "1")
+    where = ["--runs", "elsewhere", "--storage", "sqlite:///index.db"]
+    shown = ablate("run", "small.yaml", *given, *where, "--limit", "1")
     assert shown.returncode == 0, shown.stderr
     (counts, said) = shown.stdout.splitlines()
     assert counts == "1 of 2 trials have a result, 1 waiting: elsewhere/another"
-    assert said == f"next: ablate run small.yaml {' '.join(given)} --runs elsewhere"
+    assert said == f"next: ablate run small.yaml {' '.join((*given, *where))}"
+    assert ablate("status", "elsewhere/another").stdout.splitlines()[-1] == said
     shown = ablate(*said.split()[2:])
     assert shown.stdout == ("2 of 2 trials have a result: elsewhere/another\nnext: ablate report elsewhere/another\n")
     assert ablate(*shown.stdout.splitlines()[-1].split()[2:]).returncode == 0
@@ -196,17 +199,23 @@ def test_a_wrong_word_is_no_end_that_can_be_run_again(ablate: Command, tmp_path:
     ("storage", "told"),
     [
         ("sqlite:///index.db", "sqlite:///index.db"),
+        ("${DATABASE}", "'${DATABASE}'"),
+        ("postgresql://me@host:5432/db?sslmode=require", "'postgresql://me@host:5432/db?sslmode=require'"),
         ("postgresql://me:${WORD}@host/db", "'postgresql://me:${WORD}@host/db'"),
         ("postgresql://me:hush@host/db", "'postgresql://me:***@host/db'"),
+        ("postgresql://me:h%75s%68@host/db", "'postgresql://me:***@host/db'"),
+        ("postgresql://me:hu@s/h@host/db", "'postgresql://me:***@host/db'"),
+        ("postgresql://me:hush${WORD}@host/db", "'postgresql://me:***@host/db'"),
+        ("postgresql://host/db?user=me&password=hush@", "'postgresql://host/db?user=me&password=***'"),
     ],
 )
-def test_what_comes_next_names_the_database_without_its_password(
-    monkeypatch: pytest.MonkeyPatch, storage: str, told: str
-) -> None:
-    monkeypatch.setenv("WORD", "hush")
+def test_what_comes_next_names_the_database_without_its_password(tmp_path: Path, storage: str, told: str) -> None:
     counts = {"waiting": 1, "failed": 0, "timed_out": 0, "oom": 0}
-    words, folder = ["ablate", "run", "small.yaml"], StudyFolder(Path("runs/small"))
-    following = next_command(words, Path("small.yaml"), folder, Path("runs"), counts, storage)
-    assert following == f"ablate run small.yaml --storage {told}"
-    done = next_command(words, Path("small.yaml"), folder, Path("runs"), counts | {"waiting": 0}, storage)
+    words, folder, home = ["ablate", "run", "small.yaml"], StudyFolder(tmp_path / "small"), Path("runs")
+    folder.path.mkdir()
+    note_storage(folder, storage)
+    assert next_command(words, Path("small.yaml"), folder, home, counts) == f"ablate run small.yaml --storage {told}"
+    done = next_command(words, Path("small.yaml"), folder, home, counts | {"waiting": 0})
     assert done == "ablate report small.yaml"
+    note_storage(folder, None)
+    assert next_command(words, Path("small.yaml"), folder, home, counts) == "ablate run small.yaml"

@@ -15,7 +15,7 @@ from optuna.storages import RDBStorage
 from optuna.trial import TrialState
 
 from ablate.errors import AblateError, InputError, RefusedError
-from ablate.records.layout import StudyFolder
+from ablate.records.layout import StudyFolder, read_json
 from ablate.sweep.bookkeeping import books
 from ablate.sweep.events import Event, IndexBehind, Reconciled, TrialEnded, TrialStarted
 from tests.ablate.sweep.conftest import StartDriver
@@ -42,9 +42,10 @@ def test_a_sweep_ends_exactly_once_and_its_password_is_nowhere(
     study: StudyFolder, database: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plan = make_plan([{}, {"diverges": True}, {"raises": "no", "attempts": [1]}, {}])
-    first = Run(study, plan, storage=database)
+    first = Run(study, plan, storage=database, repeat_storage=True)
     assert first.outcome.counts.failed == 1
-    second = Run(study, plan, storage=database, retry="failed")
+    second = Run(study, plan, storage=database, repeat_storage=True, retry="failed")
+    assert read_json(study.database)["url"].partition("@")[0].endswith(":***")
     assert differences(second) == []
     assert_exactly_once(study, plan, database)
     assert len(entries(study, database)) == 5
