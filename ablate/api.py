@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, redirect_stdout
+from contextlib import ExitStack, closing, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.errors import InputError, RefusedError
-from ablate.experiment import Experiment, load
+from ablate.experiment import Experiment, executor_of, load
 from ablate.experiment.layering import read_layered
 from ablate.records.layout import StudyFolder
 from ablate.records.needs import need_of
+from ablate.slots import named
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ablate.analysis.comparing import Comparison
     from ablate.analysis.results import Results
     from ablate.planning import Plan
+    from ablate.slots import Executor
     from ablate.sweep.events import Event, Outcome
     from ablate.sweep.preview import Preview
 
@@ -179,28 +181,33 @@ def sweep_plan(
     on_event: Callable[[Event], None] = lambda event: None,
     on_arm: Callable[[int, int], None] = lambda done, arms: None,
     on_plan: Callable[[Plan], None] = lambda plan: None,
+    plugins: Sequence[Path] = (),
+    sets: Sequence[str] = (),
 ) -> tuple[StudyFolder, Plan, Outcome]:
-    """What :func:`run` does, without reading the results: the study, the plan, and how the sweep stands."""
+    """What :func:`run` does, without reading the results: the study, the plan, and how the sweep stands.
+
+    A file may come with ``plugins`` and ``sets``, as :func:`load` takes them.
+    """
     from ablate.sweep.lock import refusal
     from ablate.sweep.signals import giving_up
 
     began = time.monotonic()
-    experiment = (
-        load(what) if isinstance(what, str | Path) else what if isinstance(what, Experiment) else what.experiment
-    )
-    study = StudyFolder(Path(runs) / experiment.name)
-    if others := refusal(study):  # asked before it is planned too, which may take long
-        raise RefusedError(others)
-    executor = experiment.settings.executor
-    if parallel is not None:
-        executor = type(executor).model_validate(executor.model_dump() | {"parallel": parallel})
-    # The executor is opened first, so that what trials must import is imported while the plan is made, and what the
-    # plan and the driver need while trials' imports are under way.
-    with giving_up(), closing(executor.open()) as pool:
-        from ablate.planning import Plan
+    # The executor is opened first, so that what trials must import is imported while the experiment is read and
+    # planned, and what the plan and the driver need while trials' imports are under way.
+    with giving_up(), ExitStack() as stack:
+        early = executor_of(what, sets) if isinstance(what, str | Path) else None
+        pool = stack.enter_context(closing(_widened(early, parallel).open())) if early else None
+        if isinstance(what, str | Path):
+            what = load(what, plugins=plugins, sets=sets)
+        experiment = what if isinstance(what, Experiment) else what.experiment
+        study = StudyFolder(Path(runs) / experiment.name)
+        if others := refusal(study):  # asked before it is planned too, which may take long
+            raise RefusedError(others)
+        if pool is None:
+            pool = stack.enter_context(closing(_widened(experiment.settings.executor, parallel).open()))
         from ablate.sweep.driver import sweep
 
-        made = what if isinstance(what, Plan) else _plan(experiment, runs, on_arm)
+        made = _plan(what, runs, on_arm) if isinstance(what, Experiment) else what
         on_plan(made)
         outcome = sweep(
             study,
@@ -219,6 +226,16 @@ def sweep_plan(
             repeat_storage=storage is not None,
         )
     return study, made, outcome
+
+
+def _widened(executor: Executor, parallel: int | None) -> Executor:
+    """The executor for so many trials at once; itself, where nobody says how many."""
+    if parallel is None:
+        return executor
+    if "parallel" not in type(executor).model_fields:
+        help = "say in its own options how many trials run at once"
+        raise InputError.one("S115", f"`parallel` is not for {named(executor)}, which has no such option", help=help)
+    return type(executor).model_validate(executor.model_dump() | {"parallel": parallel})
 
 
 def dry_run(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import sys
 from typing import NoReturn
@@ -13,6 +15,7 @@ def main() -> None:
     """Run the command line; an error that is the user's to mend is its text and an exit code, never a traceback."""
     from ablate.cli.app import app
 
+    atexit.register(gc.freeze)  # what is left goes with the process; to look through torch for cycles takes a second
     try:
         app()
     except AblateError as error:

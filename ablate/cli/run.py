@@ -54,12 +54,11 @@ def run_experiment(
     as_json: bool,
 ) -> None:
     """Run an experiment, showing it on stderr; exit 1 if trials failed, 3 by the budget, 130 if interrupted."""
-    experiment = load(file, plugins=plugins, sets=sets)
     view = EventOutput() if as_json else Progress()
     try:
         with view, nullcontext(_say_nothing) if as_json else Planning() as planning:
             study, made, outcome = sweep_plan(
-                experiment,
+                file,
                 runs=runs,
                 parallel=parallel,
                 retry=retry,
@@ -71,6 +70,8 @@ def run_experiment(
                 on_event=view,
                 on_arm=planning,
                 on_plan=lambda plan: view.warn(plan.warnings),
+                plugins=plugins,
+                sets=sets,
             )
     except Interrupted as stopped:
         if not view.ended:
@@ -102,7 +103,7 @@ def run_experiment(
         words = ("diverged", "pruned", "failed", "timed_out", "waiting")
         parts += [f"{number} {word.replace('_', ' ')}" for word in words if (number := getattr(counts, word))]
         typer.echo(", ".join(parts) + f": {study.path}")
-        command, left = shlex.split(experiment.command), asdict(counts)
+        command, left = shlex.split(made.experiment.command), asdict(counts)
         if made.data.get("tuning") and outcome.failures:
             left["waiting"] = 0  # arms may wait for their tuning, which waits for a retry: that runs the others too
         typer.echo(f"next: {next_command(command, file, study, runs, left)}")

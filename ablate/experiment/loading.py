@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from ablate.errors import InputError
 from ablate.experiment.arms import Grid, expand
@@ -23,6 +23,7 @@ from ablate.experiment.reading import Document, Place, parse
 from ablate.experiment.schema import Settings, seed_list
 from ablate.experiment.yaml.writing import dump
 from ablate.registry import Registry, closest
+from ablate.slots import Executor
 
 _PASSWORD = re.compile(r"://[^/@:]*:(.*)@|[?&](?:password|passwd|sslpassword)=([^&]*)")
 _VARIABLE = re.compile(r"\$\{\w+\}")
@@ -118,6 +119,19 @@ def load(path: str | Path, *, plugins: Sequence[str | Path] = (), sets: Sequence
     """
     path = Path(path)
     return validate(read_layered(path, sets), path.parent, plugins=plugins, sets=sets)
+
+
+def executor_of(path: str | Path, sets: Sequence[str] = ()) -> Executor | None:
+    """What runs the trials of an experiment's file, ahead of all else in it, so that it can get ready meanwhile.
+
+    None where that cannot be said yet: a plugin file brings it, or :func:`load` will say what is wrong.
+    """
+    try:
+        named = read_layered(Path(path), sets).data.get("executor", Executor.default)
+        found = TypeAdapter(Executor).validate_python(named, context={"registry": Registry.installed()})
+    except (InputError, ValidationError):
+        return None
+    return found
 
 
 def validate(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 IGNORED = -100
@@ -80,6 +81,12 @@ class Batch(NamedTuple):
     """What a model is called with, as the task's form says."""
     targets: Tensor
     """(B, T) or (B,): what the logits should say, or ``IGNORED``."""
+
+    def to(self, device: torch.device) -> Batch:
+        """The same on a device; a GPU is not waited for."""
+        moved = (each.to(device, non_blocking=device.type == "cuda") for each in (*self.inputs, self.targets))
+        *inputs, targets = moved
+        return Batch(tuple(inputs), targets)
 
 
 class Cache:

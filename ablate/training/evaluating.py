@@ -59,8 +59,7 @@ class Evaluation:
             OutOfMemoryError: memory is too short for a single sequence.
         """
         try:
-            here = Batch(tuple(each.to(device) for each in batch.inputs), batch.targets.to(device))
-            return forward(self._task.tally, self._network, here)
+            return forward(self._task.tally, self._network, batch.to(device))
         except Exception as error:
             if not ran_out_of_memory(error):
                 raise

@@ -57,6 +57,8 @@ class _Call:
 class FirstBadWatch(pl.Callback):
     """Watches the step whose loss was the first bad one, and the step before, whose update can be the cause.
 
+    Each step must be a stretch of its own.
+
     Values that are NaN or positively infinite are bad; negative infinity is what masks are made of. A module that
     gives one in a step whose loss and gradients are finite has masked it, and is not to blame.
     """
@@ -93,7 +95,7 @@ class FirstBadWatch(pl.Callback):
         """Say what was bad first in the step, if anything was."""
         if self._handles:
             assert isinstance(pl_module, TrialModule)
-            self.found = self._judged(pl_module.done, bool(torch.isfinite(outputs["loss"])))
+            self.found = self._judged(pl_module.done - 1, bool(torch.isfinite(outputs["loss"])))
             self._close()
         self.stopped = self.found is None and self._should_stop()  # what is found already is not thrown away
         trainer.should_stop = trainer.should_stop or self.stopped

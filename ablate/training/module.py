@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from operator import add
 from typing import Any
@@ -87,19 +87,29 @@ class TrialModule(pl.LightningModule):
 
     # --- one step ---
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Make one step, from the batch to the update, and give its loss; it counts from the trial's start.
+    def training_step(self, stretch: Iterable[Batch], batch_idx: int) -> Tensor | None:
+        """Make the steps of a stretch and what is due after each, until training is to end; the last one's loss.
 
         Lightning's precision is that of the forward passes, and it wraps all of this: it is left, and entered for them.
         """
+        loss = None
+        with torch.autocast(self.device.type, enabled=False):
+            for batch in stretch:
+                loss = self._step(batch.to(self.device))
+                self._after_step()
+                if self.trainer.should_stop:
+                    break
+        return loss
+
+    def _step(self, batch: Batch) -> Tensor:
+        """Make one step, from the batch to the update, and give its loss; it counts from the trial's start."""
         rate = self.training_options.optimizer.lr * self.training_options.schedule.factor(self.done, self.steps)
         for group in self._optimizer.param_groups:
             group["lr"] = rate * group.get("lr_scale", 1.0)
         self.history.rates[self.done :] = [rate]  # a step that is repeated counts once
         measured: list[tuple[Tensor, Tensor]] = []
         closure: Callable[[], Any] = partial(self._fitting, batch, measured)
-        with torch.autocast(self.device.type, enabled=False):
-            self._optimizer.step(closure)
+        self._optimizer.step(closure)
         if not measured:
             raise RuntimeError(f"{type(self._optimizer).__name__}.step does not call the closure that it is given")
         loss, norm = measured[0]  # an optimizer may look further in a step, which is one step all the same
@@ -145,10 +155,10 @@ class TrialModule(pl.LightningModule):
         losses = []
         for part in parts:
             set_dropout(self._dropouts, self.stream, self.done, part.rows)
-            with self.trainer.precision_plugin.train_step_context():
+            with self.trainer.precision_plugin.forward_context():
                 _, loss = self._minimised(part.batch)
                 loss = loss if part.rows is None else loss * part.share
-            self.manual_backward(loss)
+            loss.backward()
             losses.append(loss.detach())
         return reduce(add, losses)
 
@@ -186,7 +196,7 @@ class TrialModule(pl.LightningModule):
             self.training_options.batch,
         )
 
-    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
+    def _after_step(self) -> None:
         """Count the step, and do what is due after it."""
         if self.done in self._probed:
             self.history.readings += [(self.done, reading, value) for reading, value in self._tap.close()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +22,7 @@ from ablate.records.sealing import seal
 from ablate.registry import Registry
 from ablate.slots import SLOTS, Data
 from ablate.training import checkpoints
-from ablate.training.data import Batches, TrialData
+from ablate.training.data import Stretches, TrialData
 from ablate.training.first_bad import FirstBadWatch, first_bad_step
 from ablate.training.job import Job
 from ablate.training.loggers import Loggers
@@ -167,7 +167,7 @@ def _fit_into_memory(module: TrialModule, job: Job, data: Data, device: str, fol
     """Train; where memory was too short and the state before that step is lost, go on from the newest checkpoint."""
     while True:
         try:
-            _fit(module, job, data, device)
+            _fit(module, job, data, device, ends=module.evaluate_at)
             return
         except Exception as error:
             if not ran_out_of_memory(error):
@@ -198,7 +198,8 @@ def _replay(
             state = beginning(_network(job, data))
         module.restore(state)
         module.evaluate_at, module.between_steps = frozenset(), news(module, job, data)
-        _fit(module, job, data, device, until=min(watch.step + 1, job.steps), callbacks=[watch])
+        last = min(watch.step + 1, job.steps)
+        _fit(module, job, data, device, ends=range(1, last + 1), callbacks=[watch])
     except Exception as error:
         log.warning("the step that diverged cannot be replayed: %s", first_line(error))
 
@@ -208,10 +209,10 @@ def _fit(
     job: Job,
     data: Data,
     device: str,
-    until: int | None = None,
+    ends: Iterable[int],
     callbacks: Sequence[pl.Callback] = (),
 ) -> None:
-    """Run Lightning from the step that the module has reached, to its last or the one that is given."""
+    """Run Lightning from the step that the module has reached to the last of ``ends``, and its callbacks at each."""
     trainer = pl.Trainer(
         accelerator={"cuda": "gpu"}.get(device, device),
         devices=1,
@@ -225,11 +226,11 @@ def _fit(
         plugins=[LightningEnvironment()],  # workers, signals and SLURM are the engine's business
         callbacks=list(callbacks),
     )
-    batches = Batches(data, job.setup.training.batch, job.stream, module.done, until or job.steps)
+    stretches = Stretches(data, job.setup.training.batch, job.stream, module.done, ends)
     with warnings.catch_warnings():
         # Lightning 2.6 still asks for torch's old name of a leaf; nothing that a user could mend.
         warnings.filterwarnings("ignore", message=r".*LeafSpec.*", category=FutureWarning)
-        trainer.fit(module, datamodule=TrialData(batches))
+        trainer.fit(module, datamodule=TrialData(stretches))
 
 
 def _precision(job: Job) -> Literal["32-true", "bf16-mixed"]:

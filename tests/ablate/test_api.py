@@ -121,6 +121,17 @@ def test_data_that_change_stop_the_sweep_once_and_fail_no_trial(tmp_path: Path) 
     assert ablate.run(path, runs=runs, parallel=1).counts()["complete"] == 9
 
 
+def test_an_executor_without_parallel_says_so(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.py").write_text(
+        "from typing import Literal\nfrom ablate.slots import Executor\n\n\n"
+        'class Elsewhere(Executor):\n    """Runs nothing."""\n\n    kind: Literal["elsewhere"] = "elsewhere"\n\n'
+        '    def open(self, trainer=""):\n        """No pool."""\n'
+    )
+    path = write(tmp_path, ("seeds: 6", "seeds: 6\nexecutor: elsewhere\nplugins: [elsewhere.py]"))
+    with pytest.raises(InputError, match=r"S115.*`parallel` is not for executor `elsewhere`"):
+        ablate.run(path, runs=tmp_path / "runs", parallel=2)
+
+
 def test_each_arm_is_tuned_before_it_is_judged(tmp_path: Path) -> None:
     tune = (
         "tune: {params: {training.optimizer.lr: {log: [1e-3, 1e-1], n: 2}}, seeds: [9], at_baseline: true, "

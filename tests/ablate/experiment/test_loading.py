@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import InputError
-from ablate.experiment import load
+from ablate.experiment import executor_of, load
 from tests.ablate.experiment.maker import write
 
 
@@ -27,6 +27,26 @@ def test_a_valid_file_is_an_experiment(tmp_path: Path) -> None:
     assert repr(experiment) == "Experiment('small': 3 arms x 6 seeds, one_at_a_time)"
     assert experiment.seeds == [0, 1, 2, 3, 4, 5]
     assert experiment.settings.training.schedule.kind == "constant"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("line", "sets", "expected"),
+    [
+        ("", [], {"kind": "local", "parallel": "auto", "per_gpu": 1}),
+        ("executor: local", [], {"kind": "local", "parallel": "auto", "per_gpu": 1}),
+        ("executor: {kind: local, parallel: 3}", [], {"kind": "local", "parallel": 3, "per_gpu": 1}),
+        ("executor: {kind: local}", ["executor.parallel=5"], {"kind": "local", "parallel": 5, "per_gpu": 1}),
+        ("executor: {kind: local, parallel: 0}", [], None),
+        ("executor: brought_by_a_plugin", [], None),
+        ("executor: {", [], None),
+    ],
+)
+def test_the_executor_is_known_ahead_of_the_rest(
+    tmp_path: Path, line: str, sets: list[str], expected: dict[str, object] | None
+) -> None:
+    path = write(tmp_path, ("heads: 2", "heads: 0"), ("seeds: 6", f"seeds: 6\n{line}"))
+    found = executor_of(path, sets)
+    assert (found and found.model_dump()) == expected
 
 
 @pytest.mark.parametrize(

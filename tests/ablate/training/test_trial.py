@@ -147,6 +147,22 @@ def test_probes_change_no_number(tmp_path: Path) -> None:
     assert results[0] == results[1]
 
 
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_how_often_a_trial_is_evaluated_changes_no_number(tmp_path: Path, precision: str) -> None:
+    results = []
+    for evaluations in (1, 7, 30):  # Lightning goes around all steps between two of them at once
+        folder = make_trial(
+            tmp_path / str(evaluations), steps=30, evaluations=evaluations, training={"precision": precision}
+        )
+        train(folder, 1, REGISTRY)
+        record = read_json(folder.result)
+        curves = read_series(folder.path / record["files"]["curves"]).to_pandas()
+        losses = curves.query("metric == 'train/loss'")["value"].tolist()
+        results.append((losses, record["metrics"]))
+        assert losses[-1] < losses[0] - 1
+    assert results[0] == results[1] == results[2]
+
+
 def test_clipping_is_counted_and_can_be_off(tmp_path: Path) -> None:
     tight = make_trial(tmp_path / "tight", steps=10, training={"clip": 1e-3})
     never = make_trial(tmp_path / "never", steps=10, training={"clip": None})
