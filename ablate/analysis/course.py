@@ -30,8 +30,9 @@ FIRST_BAD: Mapping[str, str] = {
     "update": "parameters not finite after the update",
     "loss": "not finite by itself",
     "out_of_range": "output over 10,000",
+    "out_of_time": "not known: `trial_timeout` left no time to look",
 }
-"""What the first bad value of a diverged run can be, each with what it means."""
+"""What the first bad value of a diverged run can be, each with what it means; or why it was not looked for."""
 STUCK = 0.05
 """A run whose final loss is so close to the unigram entropy, in nats, is stuck."""
 LAST = 20
@@ -134,14 +135,14 @@ def course(
 
 
 def first_bad(trial: Mapping[Any, Any]) -> tuple[str, str]:
-    """Where a diverged run broke first, and what was bad there; "" twice where that is not known.
+    """Where a diverged run broke first, and what was bad there; "" where that is not known.
 
     Args:
         trial: a row of :func:`ablate.records.frames.trials`.
     """
     what = str(trial["first_bad"])
-    elsewhere = "the batch" if what == "output" else "the loss"
-    return (str(trial["first_bad_module"]) or elsewhere, FIRST_BAD.get(what, what)) if what else ("", "")
+    elsewhere = {"": "", "out_of_time": "", "output": "the batch"}.get(what, "the loss")
+    return str(trial["first_bad_module"]) or elsewhere, FIRST_BAD.get(what, what)
 
 
 def courses(trials: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:

@@ -82,7 +82,8 @@ def trials(study: Path) -> pd.DataFrame:
         first_bad (text), first_bad_step (Int64), first_bad_module (text): what the first bad value was when the trial
             was replayed, in which step and module: its ``output``, the ``gradient`` that it sent back, the ``update``
             of its parameters, the ``loss`` by itself, or an output ``out_of_range`` (over 10,000), where the loss
-            passed its limit and every value was finite. "" and NA where it did not diverge or nothing was found.
+            passed its limit and every value was finite. "" and NA where it did not diverge or nothing was found;
+            ``out_of_time`` and NA where `trial_timeout` left too little time to replay it.
         attempt (Int64): the newest attempt, from 1.
         steps (Int64): training steps done. tokens (Int64): training tokens seen.
         micro_batch (Int64): sequences at once, where memory was too short for the batch; else NA.

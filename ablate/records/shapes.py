@@ -239,7 +239,7 @@ _RECORD = _fields(
         "metrics": _values(_maybe(_number)),
         "components": _COMPONENTS,
     },
-    first_bad=_maybe(_fields({"step": _whole, "module": _maybe(_text), "what": _text})),
+    first_bad=_maybe(_fields({"step": _maybe(_whole), "module": _maybe(_text), "what": _text})),
     replay_seconds=_maybe(_number),
     facts=_maybe(_values(_maybe(_number))),
     steps=_maybe(_whole),

@@ -120,8 +120,8 @@ def unfinished(study: Study) -> list[Ending]:
         reason = plain(row["reason"])
         if row["end"] == "diverged":
             module, what = first_bad(row)
-            where = f"; first in {plain(module)} at step {whole(row['first_bad_step'])}: {plain(what)}" if what else ""
-            reason = f"{reason.replace('_', ' ')}{where}"
+            where = f"first in {plain(module)} at step {whole(row['first_bad_step'])}" if module else "where it broke"
+            reason = reason.replace("_", " ") + (f"; {where}: {plain(what)}" if what else "")
         found.append(Ending(plain(row["name"]), int(row["seed"]), row["end"], reason, whole(row["attempt"]), log))
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,15 +26,20 @@ attention logits of Wortsman et al. 2023, Small-scale proxies)."""
 class FirstBad:
     """The first bad value of a trial: in which step, in which module (None where it is in none), and what it was.
 
+    All that is known may be that there was no time left to look for it.
+
     ``what`` is ``output`` (of the module, in forward order), ``gradient`` (the first module that the backward pass
     leaves with gradients that are not finite), ``update`` (finite gradients, but not so the parameters after them),
     ``loss`` (every module's output is fine, the loss or the objective is not), or ``out_of_range`` (an output over
     :data:`OUT_OF_RANGE`, where all values are finite).
     """
 
-    step: int
+    step: int | None
     module: str | None
     what: str
+
+
+OUT_OF_TIME = FirstBad(None, None, "out_of_time")
 
 
 def first_bad_step(job: Job, module: TrialModule) -> int:
@@ -63,8 +69,18 @@ class FirstBadWatch(pl.Callback):
     gives one in a step whose loss and gradients are finite has masked it, and is not to blame.
     """
 
-    def __init__(self, network: nn.Module, step: int, should_stop: Callable[[], bool]) -> None:
-        """``step`` is that of the loss; the number of all steps stands for the evaluation after the last."""
+    def __init__(
+        self, network: nn.Module, step: int, should_stop: Callable[[], bool], seconds: float = math.inf
+    ) -> None:
+        """Time runs from now on.
+
+        Args:
+            network: what is watched.
+            step: that of the loss; the number of all steps stands for the evaluation after the last.
+            should_stop: asked after every step.
+            seconds: how long the replay may take.
+        """
+        self._until = time.perf_counter() + seconds
         self.found: FirstBad | None = None
         self.stopped = False
         """Whether the replay was left early, since it was asked to."""
@@ -79,6 +95,12 @@ class FirstBadWatch(pl.Callback):
         self._parameters = list(named_parameters(network))
         self._handles: list[RemovableHandle] = []
         self._forget()
+
+    def is_late(self) -> bool:
+        """Whether nothing was found while there was time; that is what is found then."""
+        if self.found is None and time.perf_counter() >= self._until:
+            self.found = OUT_OF_TIME
+        return self.found is OUT_OF_TIME
 
     def on_train_batch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *args: Any) -> None:
         """Begin to watch, if this is one of the steps."""
@@ -98,7 +120,7 @@ class FirstBadWatch(pl.Callback):
             self.found = self._judged(pl_module.done - 1, bool(torch.isfinite(outputs["loss"])))
             self._close()
         self.stopped = self.found is None and self._should_stop()  # what is found already is not thrown away
-        trainer.should_stop = trainer.should_stop or self.stopped
+        trainer.should_stop = trainer.should_stop or self.stopped or self.is_late()
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Watch the evaluation, where it is all that was bad."""

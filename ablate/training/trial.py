@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -113,7 +114,8 @@ def train(
         "peak_memory": memory.read(),
     }
     if record["end"] == "diverged" and job.first_bad:
-        replayed = FirstBadWatch(module.network, first_bad_step(job, module), should_stop)
+        left = math.inf if job.trial_timeout is None else job.trial_timeout - module.own_seconds
+        replayed = FirstBadWatch(module.network, first_bad_step(job, module), should_stop, left)
         began = time.perf_counter()
         _replay(folder, job, module, data, device, replayed, partial(News, on_progress=on_progress, memory=memory))
         record["replay_seconds"] = time.perf_counter() - began
@@ -190,6 +192,8 @@ def _replay(
 
     Where there is no such state, or the replay itself fails, nothing is found: the trial's result is known already.
     """
+    if watch.is_late():
+        return
     try:
         state = _reached(folder, job)
         if state is None or state["done"] > watch.first:

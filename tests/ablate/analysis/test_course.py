@@ -135,3 +135,4 @@ def test_a_first_bad_value_in_words(tmp_path: Path) -> None:
     other = {"first_bad": "loss", "first_bad_module": ""}
     assert courses.first_bad(other) == ("the loss", "not finite by itself")
     assert courses.first_bad(other | {"first_bad": "of a later version"}) == ("the loss", "of a later version")
+    assert courses.first_bad(other | {"first_bad": "out_of_time"})[0] == ""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ablate.analysis.results import Results
-from ablate.records.layout import StudyFolder
+from ablate.records.layout import StudyFolder, read_json
+from ablate.records.sealing import write_json
 from ablate.reporting import write
 from ablate.reporting.answers import sentences
 from ablate.reporting.study import Study
 from ablate.slots import Section
+from ablate.training.first_bad import OUT_OF_TIME
 from tests.study_maker import make_study
 
 
@@ -32,6 +35,20 @@ def test_a_report_needs_none_of_what_a_plan_may_lack(tmp_path: Path, sections: l
     assert "no git commit" in text
     assert "<dt>vocabulary</dt>" not in text
     assert ">None<" not in text
+
+
+def test_a_run_that_had_no_time_left_to_look_where_it_broke_says_so(tmp_path: Path, sections: list[Section]) -> None:
+    lost = {("ratio=1", 0): "nonfinite"}
+    study = StudyFolder(make_study(tmp_path / "study", seeds=2, steps=20, factors={"ratio": [4, 1]}, diverged=lost))
+    results = Results(study.path)
+    diverged = results.trials().query("end == 'diverged'")["trial"].item()
+    record = read_json(study.trial(diverged).result)
+    write_json(study.trial(diverged).result, record | {"first_bad": asdict(OUT_OF_TIME)})
+    assert Results(study.path).trials().query("end == 'diverged'")["first_bad"].item() == "out_of_time"
+    text = write(Results(study.path), sections).read_text(encoding="utf-8")
+    why = "not known: `trial_timeout` left no time to look"
+    assert f"ratio=1, seed 0: nonfinite at step 7; where it broke: {why}" in text
+    assert f">{why}</span></td>" in text
 
 
 def test_a_sentence_has_the_name_where_it_stands_and_not_where_it_is_found_first(bracketed: Path) -> None:

@@ -211,6 +211,41 @@ def test_a_trial_that_has_diverged_before_it_is_left_is_at_its_end(
     assert train(folder, 1, registry, should_stop=lambda: how == "interrupted") == "diverged"
     assert not folder.attempt(1).end.exists()
     assert checkpoints.newest(folder) is None
+    assert read_json(folder.result)["first_bad"]["what"] == ("out_of_time" if how == "timed_out" else "loss")
+
+
+class Clock:
+    """A clock by which 1,000 seconds pass between two looks."""
+
+    now = 0.0
+
+    def perf_counter(self) -> float:
+        self.now += 1000
+        return self.now
+
+
+def test_a_replay_ends_with_the_time_of_the_trial(
+    tmp_path: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial: dict[str, Any] = {
+        "steps": 100,
+        "model": {"placement": "none", "norm": "none"},
+        "training": CONSTANT | {"optimizer": {"kind": "adamw", "lr": 1.0}},
+        "diverged": {"patience": 5},
+    }
+    found = []
+    for looks in (3, 100):  # the watch looks when it is made, before the replay and after each step
+        clock = Clock()
+        monkeypatch.setattr("ablate.training.first_bad.time", clock)
+        folder = make_trial(tmp_path / f"trial{looks}", **trial)
+        config = read_json(folder.config)
+        config["observe"]["trial_timeout"] = 1000.0 * looks - 1500
+        write_json(folder.config, config)
+        assert train(folder, 1, registry) == "diverged"
+        record = read_json(folder.result)
+        assert record["replay_seconds"] > 0
+        found.append((record["first_bad"]["what"], clock.now / 1000))
+    assert found == [("out_of_time", 3), ("out_of_range", 3)]
 
 
 def test_micro_batches_are_watched_one_at_a_time(tmp_path: Path, registry: Registry) -> None:
