@@ -13,11 +13,13 @@ from ablate.errors import AblateError, InputError
 
 def main() -> None:
     """Run the command line; an error that is the user's to mend is its text and an exit code, never a traceback."""
-    from ablate.cli.app import app
-
     atexit.register(gc.freeze)  # what is left goes with the process; to look through torch for cycles takes a second
     try:
+        from ablate.cli.app import app
+
         app()
+    except KeyboardInterrupt:  # while the command line itself is imported
+        sys.exit(130)
     except AblateError as error:
         _fail(error)
     except OSError as error:
