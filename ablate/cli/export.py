@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 
-from ablate.api import EXPERIMENTS, find_study
 from ablate.cli.output import print_json, size
 from ablate.cli.show import SHORTEST, find
 from ablate.errors import InputError
+from ablate.records.finding import EXPERIMENTS, find_study
 from ablate.records.layout import StudyFolder, TrialFolder, read_json
 from ablate.records.usage import folder_size
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from ablate.api import RUNS, find_study
 from ablate.cli.output import print_json, print_table, size
+from ablate.records.finding import RUNS, find_study
 from ablate.sweep.collecting import KINDS, Waste, collect, waste
 
 

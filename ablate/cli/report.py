@@ -7,8 +7,8 @@ from pathlib import Path
 
 import ablate
 from ablate.analysis.predictions import predicted
-from ablate.api import RUNS, changed_since, find_study
 from ablate.cli.output import console, print_json
+from ablate.records.finding import RUNS, changed_since, find_study
 
 
 def write_report(study: Path, runs: Path, out: Path | None, *, as_json: bool) -> None:

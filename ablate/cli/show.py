@@ -57,7 +57,7 @@ def show(
 
 def _plan(what: Path, runs: Path, plugins: list[Path], sets: list[str]) -> tuple[Mapping[str, Any], StudyFolder]:
     """The plan of a study's folder, or of an experiment's file as it is now, and the study."""
-    from ablate.api import find_study
+    from ablate.records.finding import find_study
     from ablate.records.frames import read_plan
 
     if what.is_dir():
@@ -78,8 +78,8 @@ def _plan(what: Path, runs: Path, plugins: list[Path], sets: list[str]) -> tuple
 
 def _is_of(plan: Mapping[str, Any], study: StudyFolder, file: Path) -> bool:
     """Whether a study's plan is what the file would give again, so that nothing need be built: that takes seconds."""
-    from ablate.api import changed_since
     from ablate.experiment.reading import read
+    from ablate.records.finding import changed_since
 
     if changed_since(file, study) or not study.experiment.is_file() or "--set" in plan.get("command", "--set"):
         return False

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.api import RUNS, changed_since, find_study
 from ablate.cli.lines import clean, totals_line
 from ablate.cli.output import console, print_json, print_table
+from ablate.records.finding import RUNS, changed_since, find_study
 from ablate.records.layout import StudyFolder, read_json
 from ablate.records.locks import Driver
 from ablate.records.spelling import in_words

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from ablate.api import find_study
 from ablate.cli.progress import Progress
+from ablate.records.finding import find_study
 from ablate.records.layout import StudyFolder
 from ablate.records.locks import Driver
 from ablate.sweep.watching import Bulletin, bulletin_of, running
