@@ -189,11 +189,10 @@ class _Resolving:
 
     def _entry(self, arm: Arm, candidate: Candidate, counted: Ledger) -> dict[str, Any]:
         """The arm in ``plan.json``."""
-        data = candidate.data
+        data, tuned = candidate.data, self._tuned(candidate)
         return {
             "id": self._identity(candidate),
-            **self._tuned(candidate),
-            **({} if self._settings.tune else {"lineage": digest(self._course(candidate))}),
+            **(tuned or {"lineage": digest(self._course(candidate))}),
             "name": arm.name,
             "aliases": list(arm.aliases),
             "levels": arm.levels,

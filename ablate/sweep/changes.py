@@ -16,6 +16,8 @@ from ablate.sweep.preparing import Configs
 
 ARMS = 10
 """Arms that a refusal names; of more it says the number."""
+WHY_ANEW = "what is best for fewer steps need not be best for more"
+"""Why a tuned arm goes on to no more steps."""
 DIFFERENCES = 6
 """Differences that it names for one arm."""
 WIDEST = 60
@@ -37,6 +39,8 @@ class Orphan:
     """What differs, in dotted paths, or what became of the arm."""
     schedules: tuple[str, ...] = ()
     """The schedules that keep its trials from going on to more steps, where that is all that differs."""
+    tuned_anew: bool = False
+    """Whether the arm is tuned, and more steps are all that differs."""
 
     def __str__(self) -> str:
         parts = [number(self.results, "result")] if self.results or not self.unfinished else []
@@ -109,8 +113,20 @@ def orphans(study: StudyFolder, plan: Mapping[str, Any]) -> list[Orphan]:
     for name, folders in left.items():
         results = sum(folder.result.exists() for folder in folders)
         schedules = tuple(dict.fromkeys(hindered.get(name, ())))
-        found.append(Orphan(name, results, len(folders) - results, comparison(name, folders), schedules))
+        tuned_anew = any(map(comparison.is_tuned_anew, map(_config, folders)))
+        found.append(Orphan(name, results, len(folders) - results, comparison(name, folders), schedules, tuned_anew))
     return found
+
+
+def tuned_anew(study: StudyFolder, plan: Mapping[str, Any]) -> Iterator[str]:
+    """How many arms a plan with more steps tunes again from the start, and why; nothing where none."""
+    comparison = _Comparison(plan)
+    planned = {trial["id"] for trial in (*plan["trials"], *beside(plan))}
+    before = (planned_before(study).keys() | beside_before(study)) - planned
+    configs = (_config(study.trial(id)) for id in sorted(before))
+    if arms := {config["arm_name"] for config in configs if comparison.is_tuned_anew(config)}:
+        are = "arm is" if len(arms) == 1 else "arms are"
+        yield f"{len(arms)} {are} tuned anew, from the first step: {WHY_ANEW}"
 
 
 def check_changes(study: StudyFolder, plan: Mapping[str, Any]) -> None:
@@ -137,6 +153,8 @@ def refusal_of(study: StudyFolder, left: list[Orphan]) -> str | None:
         lines.append(
             f"  = note: `{schedule}` lets no trial go on to more steps: its rate depends on the number of steps"
         )
+    if any(arm.tuned_anew for arm in left):
+        lines.append(f"  = note: an arm that is tuned goes on to no more steps, it is tuned anew: {WHY_ANEW}")
     lines.append("  = help: `--extend` keeps the old results on disk and runs the new ones;")
     lines.append("          or give the experiment another `name`; or undo the change")
     return "\n".join(lines)
@@ -168,6 +186,16 @@ class _Comparison:
             return ("its config.json cannot be read",)
         differences = tuple(_differences(old, self._configs[self._by_name[name]]))
         return differences or ("its identity is worked out in another way by this version of Ablate",)
+
+    def is_tuned_anew(self, config: Mapping[str, Any]) -> bool:
+        """Whether this is a trial of an arm that is tuned, and that differs in nothing but that it has more steps."""
+        name = str(config.get("arm_name"))
+        if "untuned" not in config or name not in self._by_name or not isinstance(config.get("config"), Mapping):
+            return False
+        new = self._configs[self._by_name[name]]
+        fewer, more = config["config"].get("steps"), new["config"]["steps"]
+        grows = isinstance(fewer, int) and fewer < more
+        return grows and "untuned" in new and len(tuple(_differences(config, new))) == 1
 
     def _tuned_otherwise(self, config: Mapping[str, Any]) -> tuple[str, ...]:
         """How the values that a trial's arm was tuned to differ from those it has now; nothing where they do not."""

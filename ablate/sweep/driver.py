@@ -17,10 +17,10 @@ from ablate.sweep.bookkeeping.embedded import Embedded
 from ablate.sweep.bookkeeping.shared import Shared
 from ablate.sweep.bookkeeping.storage import Storage
 from ablate.sweep.budget import Budget
-from ablate.sweep.changes import check_changes
+from ablate.sweep.changes import check_changes, tuned_anew
 from ablate.sweep.choosing import Only, Seeds, choose, retried
 from ablate.sweep.disk import telling
-from ablate.sweep.events import Event, Outcome
+from ablate.sweep.events import Event, Growing, Outcome
 from ablate.sweep.filesystem import check_file_system
 from ablate.sweep.lock import driving
 from ablate.sweep.loop import Loop
@@ -89,11 +89,14 @@ def sweep(
         agenda = Agenda.after(plan, found)
         if not extend:
             check_changes(study, agenda.plan)
+        anew = tuple(tuned_anew(study, agenda.plan))
         kept = open_storage(study, plan, storage)
         write_plan(study, agenda.plan, source, extended)
         note_storage(study, storage if repeat_storage else None)
         stop = stack.enter_context(stopping())
         emit = stack.enter_context(Publisher(study, driver, on_event))
+        for text in anew:
+            emit(Growing(text))
         if isinstance(executor, Executor):
             executor = stack.enter_context(contextlib.closing(executor.open(trainer)))
         job = Job(

@@ -9,7 +9,7 @@ from typing import Any
 from ablate.records.layout import StudyFolder
 from ablate.records.usage import uses
 from ablate.sweep.agenda import Agenda
-from ablate.sweep.changes import beside_before, orphans, planned_before, refusal_of
+from ablate.sweep.changes import beside_before, orphans, planned_before, refusal_of, tuned_anew
 from ablate.sweep.choosing import Only, Seeds, choose, retried
 from ablate.sweep.growing import Lineages, has_checkpoint, told
 from ablate.sweep.lock import refusal
@@ -67,7 +67,7 @@ class Preview:
     refusal: str | None
     """Why the call would be refused, as it would say it; None if it would not."""
     growth: tuple[str, ...] = ()
-    """How many trials would go on from how far, where there are more steps than there were; what no rung can judge."""
+    """What would be said of more steps and new rungs: how many trials would go on from how far, and which would not."""
 
     @property
     def total(self) -> Tally:
@@ -116,6 +116,7 @@ def preview(
         tallies[arm_of[id]] += Tally(later=1)
     arms = tuple((arm["id"], arm["name"], tallies[arm["id"]]) for arm in plan["arms"])
     refused = refusal(study) or (None if extend else refusal_of(study, orphans(study, plan)))
-    seen = Preview(study, arms, refused, (*told(growing), *agenda.unjudged))
+    anew = () if refused else tuned_anew(study, plan)
+    seen = Preview(study, arms, refused, (*told(growing), *agenda.unjudged, *anew))
     used_up = next((use for use in uses(study, plan["budget"]) if use.reached), None)
     return replace(seen, refusal=f"refused: {used_up}") if used_up and not refused and seen.total.to_run else seen

@@ -39,6 +39,8 @@ def test_an_arm_without_a_tuned_option_is_not_tuned(tmp_path: Path) -> None:
         "placement=post": ["model.feed_forward.ratio"],
         "ffn=off": None,
     }
+    names = {arm["id"]: arm["name"] for arm in made.arms}
+    assert {names[trial["arm"]] for trial in made.trials if "lineage" in trial} == {"ffn=off"}  # more steps go on
 
 
 def test_a_grid_is_widened_by_values_that_every_arm_can_take(tmp_path: Path) -> None:

@@ -292,6 +292,27 @@ def test_other_tuned_values_that_leave_results_out_are_said(study: StudyFolder) 
         Run(study, untuned)
 
 
+def test_more_steps_tune_an_arm_anew_and_that_is_said(study: StudyFolder) -> None:
+    Run(study, tuned_plan({0: 1e-2}, seeds=1))
+    longer = tuned_plan({0: 1e-2}, seeds=1, steps=12)
+    longer["baseline"] += "b"
+    longer["budget"] = {**longer["budget"], "steps": 12}
+    for trial in [*longer["trials"], *longer["arms"]]:
+        trial.update({key: f"{trial[key]}b" for key in ("id", "arm") if key in trial})
+    longer["arms"][0]["tuning"]["identity"] += ", for longer"
+    why = "what is best for fewer steps need not be best for more\n  = help"
+    with pytest.raises(RefusedError, match=f"\n  = note: an arm that is tuned .* tuned anew: {why}") as refused:
+        Run(study, longer)
+    seen = preview(study, longer)
+    assert (seen.refusal, seen.growth) == (str(refused.value), ())
+    told = "1 arm is tuned anew, from the first step: what is best for fewer steps need not be best for more"
+    assert preview(study, longer, extend=True).growth == (told,)
+    run = Run(study, longer, extend=True)
+    assert [event.text for event in run.of(Growing)] == [told]
+    assert len(run.of(TrialStarted)) == 8 + 2
+    assert Run(study, longer).of(Growing) == []
+
+
 def test_tuning_that_is_no_longer_asked_for_can_be_collected_once_the_search_is_through(
     study: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
