@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
 import sys
 import traceback
+from unittest.mock import patch
+
+from ablate.registry import Registry
+from ablate.slots import SLOTS
+from ablate.sweep.workers import starting
+from tests.ablate.cli.seedling import Seedling
 
 HEAVY = (
     "torch._dynamo", "pytorch_lightning", "pandas", "seaborn", "statsmodels.api", "optuna", "ablate.cli.app",
@@ -18,8 +25,13 @@ def serve() -> None:
     """For each line of standard input, a command as JSON, give its exit code as a line of standard output."""
     for module in HEAVY:
         importlib.import_module(module)
+    registry = Registry.installed()
+    for slot in SLOTS:
+        registry.kinds(slot)
     if len(os.listdir("/proc/self/task")) != 1:
         raise SystemExit("a process of more than one thread cannot be forked")
+    gc.collect()
+    gc.freeze()  # a collection in a fork would otherwise touch, and so copy, every page that it shares
     print(flush=True)
     for line in sys.stdin:
         command = json.loads(line)
@@ -35,18 +47,23 @@ def _run(command: dict[str, str]) -> None:
         os.dup2(opened, stream)
         os.close(opened)
     code = 1
+    seedling = None
     try:
         os.chdir(command["folder"])
         sys.argv = ["ablate", *command["arguments"]]
         from ablate.cli import main
 
-        main()
+        seedling = Seedling()
+        with patch.object(starting, "_python", seedling.instead_of(starting._python)):
+            main()
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         traceback.print_exc()
     finally:
+        if seedling:
+            seedling.close()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
