@@ -68,11 +68,12 @@ class Survey:
         left = limit
         for each in planned:
             trial = each["id"]
+            held = not chosen(each) or (left == 0 and trial not in begun)
             if trial in self.records:
                 yield trial, "sealed"
-            elif trial in gave_up and (gave_up[trial].fate not in retry or not chosen(each)):
+            elif trial in gave_up and (held or gave_up[trial].fate not in retry):
                 yield trial, gave_up[trial].fate
-            elif not chosen(each) or (left == 0 and trial not in begun):
+            elif held:
                 yield trial, "held"
             else:
                 left = left if left is None or trial in begun else left - 1

@@ -9,6 +9,7 @@ from ablate.errors import InputError
 from ablate.records.layout import StudyFolder
 from ablate.sweep.choosing import Only, Seeds, choose
 from ablate.sweep.events import Counts, TrialStarted
+from ablate.sweep.preview import Tally, preview
 from tests.ablate.sweep.stub_study import Run, make_plan
 
 LEVELS: list[dict[str, Any]] = [
@@ -159,6 +160,15 @@ def test_a_failed_trial_that_is_not_chosen_stays_failed(study: StudyFolder) -> N
     run = Run(study, made, retry="failed", only="x=1")
     assert [event.trial for event in run.of(TrialStarted)] == ["t001"]
     assert run.outcome.counts == Counts(planned=2, complete=1, diverged=0, failed=1, running=0, waiting=0)
+
+
+def test_a_failed_trial_that_the_limit_leaves_out_stays_failed(study: StudyFolder) -> None:
+    made = make_plan([{"raises": "no", "attempts": [1]}] * 3)
+    Run(study, made)
+    assert preview(study, made, retry="failed", limit=1).total == Tally(anew=1, failed=2)
+    run = Run(study, made, retry="failed", limit=1)
+    assert run.outcome.counts == Counts(planned=3, complete=1, diverged=0, failed=2, running=0, waiting=0)
+    assert run.outcome.exit_code == 1
 
 
 def test_a_choice_that_is_wrong_writes_nothing(study: StudyFolder) -> None:
