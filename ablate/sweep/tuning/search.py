@@ -113,13 +113,17 @@ class Search:
         tried: list[Tried] = []
         given_up: list[str] = []
         number = 0
-        for values in self._known_batches(tried):
-            batch = [
-                [{**tuned_trial(self.arm, each, seed), "number": number + index} for seed in self._tuning["seeds"]]
-                for index, each in enumerate(values)
-            ]
-            number += len(values)
-            trials |= {trial["id"]: trial for combination in batch for trial in combination}
+        for asked in self._known_batches(tried):
+            values: list[Values] = []
+            batch: list[Sequence[Mapping[str, Any]]] = []
+            for each in asked:
+                combination = [tuned_trial(self.arm, each, seed) for seed in self._tuning["seeds"]]
+                if combination[0]["id"] in trials:
+                    continue  # proposed once more: it is tried once, and judged in its first batch
+                values.append(each)
+                batch.append([{**trial, "number": number} for trial in combination])
+                trials |= {trial["id"]: trial for trial in batch[-1]}
+                number += 1
             runs, losers, found = self._judge(batch, values, known)
             given_up += [pruned.trial["id"] for pruned in losers if pruned.trial["id"] in known.pruned]
             prunes = [pruned for pruned in losers if pruned.trial["id"] not in known.pruned]

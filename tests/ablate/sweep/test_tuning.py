@@ -142,6 +142,23 @@ def test_a_trial_that_goes_on_from_its_rung_is_no_other_start_to_the_limit(study
     assert len({event.trial for event in Run(study, plan, limit=1).of(TrialStarted)}) == 1
 
 
+@pytest.mark.parametrize("method", ["random", "tpe"])
+def test_a_combination_that_is_proposed_again_is_tried_once_and_judged_once(study: StudyFolder, method: str) -> None:
+    options = {"log": None, "linear": None, "values": GRID, "n": None}
+    plan = tuned_plan({0: 1e-2}, seeds=1, method=method, params={PATH: options}, combinations=12)
+    plan["tuning"]["halving"] = {"reduction": 2, "rungs": 2}
+    run = Run(study, plan)
+    (tuned,) = run.of(Tuned)
+    assert tuned.values == {PATH: 1e-2}
+    assert tuned.combinations <= len(GRID)  # in one batch of 12, and in three of 4
+    counts, runs = run.outcome.counts, read_json(study.plan)["tuning"]["runs"]
+    assert (counts.planned, counts.done) == (len(runs) + 2, len(runs) + 2)
+    assert len({trial["number"] for trial in runs}) == tuned.combinations == len(runs) // 2
+    again = Run(study, plan)
+    assert again.of(TrialStarted) == []
+    assert again.outcome.counts == counts
+
+
 def grown_by_a_rung(study: StudyFolder, evaluates: list[int]) -> Run:
     """Tuning of two rates without halving, then with it and a third, which is the best one."""
     both = tuned_plan({0: 1e-2}, seeds=1, points={PATH: [4e-3, 1e-1]}, combinations=2)
