@@ -276,22 +276,29 @@ def results(what: str | Path, *, runs: str | Path = RUNS) -> Results:
     return Results(find_study(what, runs).path)
 
 
-def report(what: Results | str | Path, *, runs: str | Path = RUNS, out: str | Path | None = None) -> Path:
+def report(
+    what: Results | str | Path,
+    *,
+    runs: str | Path = RUNS,
+    out: str | Path | None = None,
+    plugins: Iterable[str | Path] = (),
+) -> Path:
     """Write report.html with its tables beside it, and give the report's path.
 
     Args:
         what: results, a study's folder, or the experiment's file.
         runs: the folder that holds the studies, where ``what`` is a file.
         out: the folder to write to; by default the study's.
+        plugins: plugin files with sections for it, beside those that the study was run with.
 
     Raises:
-        InputError: there is no such study, or none of its trials has ended.
+        InputError: there is no such study, none of its trials has ended, or a plugin file cannot be used.
     """
     from ablate.reporting import write
     from ablate.reporting.sections import sections_of
 
     found = results(what, runs=runs) if isinstance(what, (str, Path)) else what
-    sections, notes = sections_of(found.plan)
+    sections, notes = sections_of(found.plan, plugins)
     return write(found, sections, Path(out) if out is not None else None, notes)
 
 

@@ -175,6 +175,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where to write; by default the study's folder.")
     ] = None,
+    plugin: Plugin = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the report, and print the verdicts.
@@ -183,7 +184,7 @@ def report(
     """
     from ablate.cli.report import write_report
 
-    write_report(study, runs, out, as_json=as_json)
+    write_report(study, runs, out, plugin or [], as_json=as_json)
 
 
 @app.command()

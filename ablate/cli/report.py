@@ -11,11 +11,11 @@ from ablate.cli.output import console, print_json
 from ablate.records.finding import RUNS, changed_since, find_study
 
 
-def write_report(study: Path, runs: Path, out: Path | None, *, as_json: bool) -> None:
+def write_report(study: Path, runs: Path, out: Path | None, plugins: list[Path], *, as_json: bool) -> None:
     """Write the report and print its verdicts and path."""
     folder = find_study(study, runs)
     results = ablate.results(folder.path)
-    path = ablate.report(results, out=out)
+    path = ablate.report(results, out=out, plugins=plugins)
     verdicts = results.verdicts()
     foretold = results.predictions().to_dict("records")
     if as_json:

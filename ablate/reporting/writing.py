@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -36,7 +37,7 @@ REDUCTIONS: Mapping[str, str] = {
 class Part:
     """One section as it stands in the page."""
 
-    anchor: str
+    kind: str
     title: str
     html: Markup
     asked: frozenset[str]
@@ -109,7 +110,18 @@ def compose(page: Page, sections: Iterable[Component], notes: Sequence[str] = ()
 def _part(page: Page, section: Section) -> Part:
     page.study.asked.clear()
     html = escape(section.render(page))
-    return Part(_kind(section).replace("_", "-"), section.title, html, frozenset(page.study.asked))
+    return Part(_kind(section), section.title, html, frozenset(page.study.asked))
+
+
+def _anchored(parts: Sequence[Part]) -> Iterator[tuple[str, Part]]:
+    """Each part with an id that nothing else in the page has: a plugin's section may be called as a table is."""
+    taken = {"content"}.union(*(re.findall(r' id="([^"]+)"', part.html) for part in parts))
+    for part in parts:
+        anchor = part.kind.replace("_", "-")
+        while anchor in taken:
+            anchor += "-section"
+        taken.add(anchor)
+        yield anchor, part
 
 
 def _filled(page: Page, parts: Sequence[Part], notes: Sequence[str]) -> str:
@@ -119,7 +131,7 @@ def _filled(page: Page, parts: Sequence[Part], notes: Sequence[str]) -> str:
     return page.template(
         "report.html",
         header=header(page.study),
-        parts=[part for part in parts if part.html.strip()],
+        parts=list(_anchored([part for part in parts if part.html.strip()])),
         notes=notes,
         css=Markup((templates / "report.css").read_text(encoding="utf-8")),
         script=Markup(script),

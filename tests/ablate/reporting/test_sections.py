@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 import ablate
 from ablate.analysis.results import Results
+from ablate.errors import InputError
 from ablate.reporting.sections import sections_of
 from tests.study_maker import make_study
 
@@ -42,6 +44,29 @@ def test_a_section_of_a_single_file_is_in_the_report(tmp_path: Path, capsys: pyt
     assert "Remarks of the author" in page
     assert "There are 5 verdicts." in page
     assert capsys.readouterr().out == ""
+
+
+def test_a_section_may_be_called_as_a_table_or_as_the_page_is(tmp_path: Path) -> None:
+    plugin = tmp_path / "remarks.py"
+    plugin.write_text("".join(PLUGIN.replace("Remarks(", f"{kind.title()}(").replace('"remarks"', f'"{kind}"')
+                              for kind in ("content", "trials_table")))  # fmt: skip
+    page = ablate.report(study(tmp_path, plugin)).read_text(encoding="utf-8")
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    for kind in ("content", "trials-table"):
+        assert f'<section id="{kind}-section"' in page
+        assert f'<li><a href="#{kind}-section">Remarks of the author</a></li>' in page
+
+
+def test_a_section_can_be_named_for_one_report(tmp_path: Path) -> None:
+    plugin = tmp_path / "remarks.py"
+    plugin.write_text(PLUGIN)
+    results = study(tmp_path)
+    assert "Remarks of the author" in ablate.report(results, plugins=[plugin]).read_text(encoding="utf-8")
+    assert "Remarks of the author" not in ablate.report(results).read_text(encoding="utf-8")
+    plugin.write_text("raise OSError('no')\n")
+    with pytest.raises(InputError, match=r"S107.*remarks\.py` fails to import: OSError: no"):
+        ablate.report(results, plugins=[plugin])
 
 
 def test_the_starters_section_shows_its_figure_and_its_table(tmp_path: Path) -> None:
