@@ -37,7 +37,7 @@ class Label:
         return f"{name} once more" if self.repeat else name
 
     def attributes(self, attempt: int) -> dict[str, Any]:
-        """User attributes: levels may be any JSON value, which Optuna's parameters may not."""
+        """User attributes: levels may be any JSON value, which as Optuna's parameters are text."""
         return {
             "trial": self.trial,
             "arm": self.arm_name,

@@ -10,6 +10,7 @@ from typing import Literal
 
 import optuna
 import sqlalchemy
+from optuna.distributions import CategoricalDistribution, distribution_to_json
 from optuna.exceptions import OptunaError
 from optuna.storages import RDBStorage
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -75,6 +76,21 @@ def rename(tables: RDBStorage, study: int) -> str:
         words = sqlalchemy.text("UPDATE studies SET study_name = :free WHERE study_id = :study")
         connection.execute(words, {"free": free, "study": study})
     return free
+
+
+def widen(tables: RDBStorage, study: int, parameter: str, choices: CategoricalDistribution) -> None:
+    """Give a parameter further choices, in all trials of a study; those that it had are the first of them.
+
+    Optuna takes no trial whose parameter has other choices than before, and has no way to change them. What it keeps
+    of a trial's own is its number among them, which stays what it was.
+    """
+    with tables.engine.begin() as connection:
+        words = sqlalchemy.text(
+            "UPDATE trial_params SET distribution_json = :choices WHERE param_name = :parameter "
+            "AND trial_id IN (SELECT trial_id FROM trials WHERE study_id = :study)"
+        )
+        told = distribution_to_json(choices)
+        connection.execute(words, {"choices": told, "parameter": parameter, "study": study})
 
 
 def let_go(tables: RDBStorage) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState, create_trial
 from sqlalchemy import event
 from sqlalchemy.engine import ExceptionContext
 
-from ablate.sweep.bookkeeping.storage import Direction, Storage, enter_study, let_go, name_metric, rename
+from ablate.records.spelling import spelled
+from ablate.sweep.bookkeeping.storage import Direction, Storage, enter_study, let_go, name_metric, rename, widen
+
+MOST = 50
+"""So many levels of a factor are choices of a parameter at most: every trial has all of them written beside its own."""
 
 
 class Left(Exception):  # no error: nobody waits for the entry any more
@@ -40,11 +44,16 @@ class Tables:
         self.written = 0
         """How many times something was written."""
         self._left = False
+        self._levels: dict[str, tuple[Any, ...] | None] = {}
+        """The levels of each factor that the study's trials have; None where it is no factor of ours, but a number."""
         self._rdb, self._study = self._connect()
 
     def add(self, state: TrialState, attributes: dict[str, Any], value: float | None = None) -> int:
-        """Enter a trial; gives its number in the database."""
-        return self.add_to(self._study, state, attributes, value)
+        """Enter a trial; gives its number in the database. Its levels are its parameters, which plots go by."""
+        levels = {factor: spelled(level) for factor, level in attributes["levels"].items()}
+        factors = self._factors(levels)
+        params = {factor: levels[factor] for factor in factors}
+        return self.add_to(self._study, state, attributes, value, params=params, distributions=factors)
 
     def add_to(
         self,
@@ -96,7 +105,13 @@ class Tables:
 
     def trials(self, study: int | None = None) -> list[FrozenTrial]:
         """Every trial of the study, or of another one."""
-        return self._rdb.get_all_trials(self._study if study is None else study, deepcopy=False)
+        found = self._rdb.get_all_trials(self._study if study is None else study, deepcopy=False)
+        if study is None:
+            self._levels = {}
+            for entry in found:
+                for name, known in entry.distributions.items():
+                    self._levels[name] = known.choices if isinstance(known, CategoricalDistribution) else None
+        return found
 
     @property
     def direction(self) -> str:
@@ -114,6 +129,7 @@ class Tables:
     def renew(self) -> str:
         """Begin a new study of the same name; gives what the old one is called now."""
         old = self._storage.set_aside(self._rdb, self._study)
+        self._levels = {}
         self._rdb, self._study = self._connect()
         return old
 
@@ -129,6 +145,21 @@ class Tables:
     def close(self) -> None:
         """Let go of the database."""
         let_go(self._rdb)
+
+    def _factors(self, levels: Mapping[str, str]) -> dict[str, BaseDistribution]:
+        """The factors of these levels; one that has a level more has it in the trials that are there too."""
+        found: dict[str, BaseDistribution] = {}
+        for factor, level in levels.items():
+            known = self._levels.get(factor, ())
+            if known is None or (level not in known and len(known) >= MOST):
+                continue
+            if level not in known:
+                if known:
+                    self._begin()
+                    widen(self._rdb, self._study, factor, CategoricalDistribution((*known, level)))
+                self._levels[factor] = known = (*known, level)
+            found[factor] = CategoricalDistribution(known)
+        return found
 
     def _begin(self) -> None:
         if self._left:

@@ -11,12 +11,14 @@ from typing import Any
 
 import optuna
 import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState, create_trial
 
 from ablate.records.layout import StudyFolder
 from ablate.sweep.bookkeeping.embedded import Embedded
 from ablate.sweep.bookkeeping.index import Index, Label
+from ablate.sweep.bookkeeping.tables import MOST
 from ablate.sweep.events import Reconciled, TrialStarted
 from tests.ablate.sweep.stub_study import Run, assert_exactly_once, entries, make_plan
 
@@ -230,3 +232,61 @@ def test_an_entry_costs_little_however_many_there_are(study: StudyFolder) -> Non
                 }
             )
         assert (time.process_time() - began) / 100 < 0.025
+
+
+def levels_of(study: StudyFolder, plan: dict[str, Any], *levels: Mapping[str, Any]) -> None:
+    """Enter a trial of each of these levels that is the better the earlier it comes, and more often than once."""
+    study.path.mkdir(exist_ok=True)
+    found = [(f"{number}{seed}", seed, each, number) for number, each in enumerate(levels) for seed in range(4)]
+    records = {
+        id: {
+            "trial": id, "arm_name": id, "seed": seed, "levels": each, "end": "complete", "attempt": 1,
+            "metrics": {"val/loss": number + seed / 100},
+        }
+        for id, seed, each, number in found
+    }  # fmt: skip
+    with opened(study, plan) as index:
+        index.reconcile(records, [], [])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # so few trials say little
+def test_levels_are_parameters_whose_importance_can_be_asked_for_also_once_there_are_more(study: StudyFolder) -> None:
+    plan = make_plan([{}])
+    first = {"norm": "rms", "width": 64, "scale": None}
+    levels = [first, {**first, "norm": "layer"}, {**first, "width": 128}, {"norm": "layer", "width": 64.0}]
+    levels_of(study, plan, *levels[:2])
+    levels_of(study, plan, *levels)
+    found = {entry.user_attrs["trial"]: entry for entry in entries(study)}
+    assert len(found) == 16
+    assert found["00"].params == {"norm": "rms", "width": "64", "scale": "null"}
+    assert found["30"].params == {"norm": "layer", "width": "64.0"}
+    assert {entry.distributions["width"] for entry in found.values()} == {
+        CategoricalDistribution(("64", "128", "64.0"))
+    }
+    storage = RDBStorage(f"sqlite:///{study.storage}")
+    importances = optuna.importance.get_param_importances(optuna.load_study(study_name="stub", storage=storage))
+    assert importances.keys() == {"norm", "width", "scale"}
+    assert importances["norm"] > importances["scale"] == 0
+    storage.remove_session()
+    storage.engine.dispose()
+
+
+def test_of_very_many_levels_only_the_first_are_choices(study: StudyFolder) -> None:
+    levels_of(study, make_plan([{}]), *({"x": number} for number in range(MOST + 1)))
+    found = entries(study)
+    assert [entry.params for entry in found[-8:]] == [{"x": f"{MOST - 1}"}] * 4 + [{}] * 4
+    assert found[-1].user_attrs["levels"] == {"x": MOST}
+
+
+def test_a_number_of_somebody_elses_that_is_called_like_a_factor_is_left_alone(study: StudyFolder) -> None:
+    plan = make_plan([{}])
+    study.path.mkdir()
+    with opened(study, plan) as index:
+        index.runs(LABEL, 1)
+    storage = RDBStorage(f"sqlite:///{study.storage}")
+    other = create_trial(params={"y": 1.0}, distributions={"y": FloatDistribution(0, 1)}, value=1.0)
+    optuna.load_study(study_name="stub", storage=storage).add_trial(other)
+    storage.remove_session()
+    storage.engine.dispose()
+    levels_of(study, plan, {"x": 1, "y": 2})
+    assert [entry.params for entry in entries(study)][-1] == {"x": "1"}

@@ -65,7 +65,8 @@ def test_a_trial_is_called_by_its_names_and_carries_ends_alone(study: StudyFolde
     assert failed.user_attrs == names | {
         "trial": "t001", "arm": "x=1", "levels": {"x": 1}, "end": "failed", "reason": "RuntimeError: no",
     }  # fmt: skip
-    assert not any(entry.params or entry.intermediate_values or entry.system_attrs for entry in (complete, failed))
+    assert (complete.params, failed.params) == ({"x": "0"}, {"x": "1"})
+    assert not any(entry.intermediate_values or entry.system_attrs for entry in (complete, failed))
 
 
 def test_a_killed_driver_goes_on(study: StudyFolder, database: str, start_driver: StartDriver) -> None:
