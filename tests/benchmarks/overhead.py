@@ -69,11 +69,9 @@ def where_it_goes(told: Mapping[str, list[Measured]]) -> list[tuple[str, float]]
     hand_start, hand_steps = _part(told[HAND], "import"), _part(told[HAND], "train")
     hand_idle = _seconds(told[HAND]) - hand_start - hand_steps
     steps, bare = _part(told[ABLATE], "steps"), _part(told[BARE], "steps")
-    lightning = _part(told[LIGHTNING], "train") - hand_steps
     return [
         ("start-up (imports, plan, first worker)", _part(told[ABLATE], "start") - hand_start),
-        ("Lightning, bare", lightning),
-        ("steps of the engine beside Lightning's", bare - hand_steps - lightning),
+        ("steps, Lightning around them included", bare - hand_steps),
         ("probes", steps - bare),
         ("around the steps: data, model, record", _part(told[ABLATE], "around")),
         ("idle: between trials, and the last one alone", _part(told[ABLATE], "idle") - hand_idle),
@@ -82,17 +80,16 @@ def where_it_goes(told: Mapping[str, list[Measured]]) -> list[tuple[str, float]]
 
 
 def what_would_bring(goal: float, told: Mapping[str, list[Measured]], parts: list[tuple[str, float]]) -> str:
-    """What would have to go for the ratio to be the goal, the largest first; Lightning itself stays."""
+    """What would have to go for the ratio to be the goal, the largest first."""
     over = _seconds(told[ABLATE]) - goal * _seconds(told[HAND])
     if over <= 0:
         return f"the ratio is within {goal}"
     left, names = over, []
     for what, seconds in sorted(parts, key=lambda part: -part[1]):
-        if left > 0 and seconds > 0 and what != "Lightning, bare":
+        if left > 0 and seconds > 0:
             names.append(f"{min(left, seconds):.1f} s of {what}")
             left -= seconds
-    lacking = f"; {left:.1f} s would have to come from Lightning" if left > 0 else ""
-    return f"for a ratio of {goal}, {over:.1f} s would have to go: {'; '.join(names)}{lacking}"
+    return f"for a ratio of {goal}, {over:.1f} s would have to go: {'; '.join(names)}"
 
 
 def _part(rounds: list[Measured], part: str) -> float:
@@ -131,7 +128,7 @@ def main() -> None:
         if other in told and ABLATE in told:
             faster = [a.seconds / b.seconds for a, b in zip(told[other], told[ABLATE], strict=True)]
             print(f"ablate run is {statistics.median(faster):.2f} x as fast as {other}")
-    if {HAND, LIGHTNING, ABLATE, BARE} <= told.keys():
+    if {HAND, ABLATE, BARE} <= told.keys():
         parts = where_it_goes(told)
         print("what makes ablate run longer than the loop by hand, in seconds of the whole run:")
         for what, seconds in parts:
