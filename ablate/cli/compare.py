@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ import typer
 
 import ablate
 from ablate.analysis.comparing import WORSE, Comparison
-from ablate.analysis.prose import number
+from ablate.analysis.prose import decimals, fixed, number
 from ablate.analysis.results import Results
 from ablate.cli.output import console, print_json, print_table
 from ablate.errors import visible
 
 ABSENT = "(absent)"
 """What stands for a value that one of the two does not have."""
+UNKNOWN = "-"
+"""What stands for a number that cannot be computed."""
 
 
 def compare_studies(a: Path, b: Path, runs: Path, *, fail_on: Collection[str], as_json: bool) -> None:
@@ -68,6 +71,7 @@ def _print_differences(frame: pd.DataFrame) -> None:
 
 def _print_effects(found: Comparison) -> None:
     frame, objective = found.effects(), found.objective
+    written = partial(_value, places=decimals(objective.smallest_effect))
     unit = f" in {objective.spoken}" if objective.spoken else ""
     better = "less" if objective.goal == "min" else "more"
     console().print(
@@ -79,8 +83,10 @@ def _print_effects(found: Comparison) -> None:
     columns += [("diverged A, B", True)] if diverged else []
     rows = []
     for row in frame.to_dict("records"):
-        cells = [visible(row["name"]), f"{row['pairs']}/{row['planned']}", _value(row["mean_a"]), _value(row["mean_b"])]
-        cells += [_signed(row["effect"]), _interval(row["low"], row["high"])]
+        cells = [visible(row["name"]), f"{row['pairs']}/{row['planned']}"]
+        cells += [written(row["mean_a"]), written(row["mean_b"]), written(row["effect"], sign=True)]
+        bounds = [written(row[name], sign=True) for name in ("low", "high")]
+        cells += [UNKNOWN if UNKNOWN in bounds else ", ".join(bounds)]
         cells += [f"{row['diverged_a']}, {row['diverged_b']}"] if diverged else []
         rows.append([*cells, _verdict(row)])
     print_table([*columns, ("verdict", False)], rows)
@@ -101,16 +107,8 @@ def _print_flips(frame: pd.DataFrame) -> None:
         console().print(f"{number(rest, 'verdict')} {'is' if rest == 1 else 'are'} the same in both")
 
 
-def _value(value: float) -> str:
-    return f"{value:#.5g}" if math.isfinite(value) else "-"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+#.3g}" if math.isfinite(value) else "-"
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{low:+#.3g}, {high:+#.3g}" if math.isfinite(low) and math.isfinite(high) else "-"
+def _value(value: float, places: int, sign: bool = False) -> str:
+    return fixed(value, places, sign) if math.isfinite(value) else UNKNOWN
 
 
 def _plain(found: Comparison) -> dict[str, Any]:
