@@ -17,7 +17,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 
 from ablate.sweep.bookkeeping.labels import FailedAttempt, Label, Record
 from ablate.sweep.bookkeeping.proposals import Proposals, Value
-from ablate.sweep.bookkeeping.storage import Direction, Storage
+from ablate.sweep.bookkeeping.storage import Direction, LostError, Storage
 from ablate.sweep.bookkeeping.tables import Tables
 from ablate.sweep.disk import trouble
 from ablate.sweep.workers.worker import one_line
@@ -253,7 +253,8 @@ class Index:
         try:
             return self._trials(), None
         except Exception as error:
-            if trouble(error) or isinstance(error.__cause__ or error, OperationalError | InterfaceError):
+            way = LostError | OperationalError | InterfaceError
+            if trouble(error) or isinstance(error, way) or isinstance(error.__cause__, way):
                 raise  # of the disk or the way there, and not of what is on it
             return {}, f"the index was damaged ({one_line(error)})"
 

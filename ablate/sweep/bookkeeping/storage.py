@@ -22,6 +22,10 @@ METRIC_NAMES = "study:metric_names"
 """Where Optuna keeps what an objective is called; its own method for it is an experimental one, and warns."""
 
 
+class LostError(Exception):
+    """The connection was lost, and nobody knows whether what was written has arrived."""
+
+
 class Storage(ABC):
     """A place for Optuna's tables."""
 
@@ -101,7 +105,7 @@ def let_go(tables: RDBStorage) -> None:
 
 def outside(error: BaseException) -> bool:
     """Whether an error is the storage's, which trials need not wait for, and no mistake of ours."""
-    if isinstance(error, SQLAlchemyError | OptunaError | sqlite3.Error):
+    if isinstance(error, SQLAlchemyError | OptunaError | sqlite3.Error | LostError):
         return True
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

@@ -12,7 +12,16 @@ from sqlalchemy import event
 from sqlalchemy.engine import ExceptionContext
 
 from ablate.records.spelling import spelled
-from ablate.sweep.bookkeeping.storage import Direction, Storage, enter_study, let_go, name_metric, rename, widen
+from ablate.sweep.bookkeeping.storage import (
+    Direction,
+    LostError,
+    Storage,
+    enter_study,
+    let_go,
+    name_metric,
+    rename,
+    widen,
+)
 
 MOST = 50
 """So many levels of a factor are choices of a parameter at most: every trial has all of them written beside its own."""
@@ -181,3 +190,5 @@ class Tables:
         if not context.is_pre_ping:  # a connection that had died was found out before it was used
             self.shaken = True
             self._on_trouble(context.original_exception)
+            if context.is_disconnect:  # Optuna would enter it once more, without a look at whether it is there
+                raise LostError from context.original_exception
