@@ -56,6 +56,7 @@ class Advanced:
     """How far a running trial has come; said a few times a second at most."""
 
     trial: str
+    attempt: int
     step: int
     steps: int
     loss: float
@@ -72,6 +73,8 @@ class Ended:
     """An attempt is over, and what ran it is free again."""
 
     trial: str
+    attempt: int
+    """As the job had it: what is said late, or twice, of an earlier attempt is not heard."""
     end: str
     """``complete``, ``diverged`` or ``failed``; ``timed_out``, ``paused`` (at a rung) or ``interrupted``, all three by
     a checkpoint; ``stale`` where what the plan was made from is gone, which concerns every trial; or ``lost`` with its

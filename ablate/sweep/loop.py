@@ -164,9 +164,12 @@ class Loop:
             self._books.look()
             self._backlog.prepare_next(0 if self._stopping else self._places)
             for report in self._pool.reports(PULSE):
+                running = self._running.get(report.trial)
+                if running is None or running.attempt.number != report.attempt:
+                    continue  # it comes late, or once more
                 if isinstance(report, Advanced):
-                    self._advance(report)
-                elif report.trial in self._running:
+                    self._advance(report, running)
+                else:
                     self._end(report)
             if time.monotonic() - self._beat >= 1:
                 self._beat = time.monotonic()
@@ -198,19 +201,16 @@ class Loop:
             self._emit(Crowded(room.places, room.limit))
         return len(self._running) < room.places
 
-    def _advance(self, report: Advanced) -> None:
-        if running := self._running.get(report.trial):
-            self._budget.trains(report.trial)
-            self._silence.hears(report.trial)
-            self._emit(
-                TrialProgress(
-                    report.trial, running.slot, report.step, report.steps, report.loss, report.tokens_per_second
-                )
-            )
-            micro_batch = report.micro_batch
-            if micro_batch is not None and self._micro_batches.get(report.trial) != micro_batch:
-                self._micro_batches[report.trial] = micro_batch
-                self._emit(BatchSplit(report.trial, running.label.shown, running.label.seed, micro_batch))
+    def _advance(self, report: Advanced, running: _Running) -> None:
+        self._budget.trains(report.trial)
+        self._silence.hears(report.trial)
+        self._emit(
+            TrialProgress(report.trial, running.slot, report.step, report.steps, report.loss, report.tokens_per_second)
+        )
+        micro_batch = report.micro_batch
+        if micro_batch is not None and self._micro_batches.get(report.trial) != micro_batch:
+            self._micro_batches[report.trial] = micro_batch
+            self._emit(BatchSplit(report.trial, running.label.shown, running.label.seed, micro_batch))
 
     # --- how trials end ---
 

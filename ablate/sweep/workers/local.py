@@ -118,7 +118,7 @@ class LocalPool:
             self._nursery.close()
             for worker in [worker for worker in self._workers if worker.forked]:
                 if worker.job is not None:
-                    self._reports.append(Ended(worker.job.trial, "interrupted"))
+                    self._reports.append(Ended(worker.job.trial, worker.job.attempt, "interrupted"))
                 self._dismiss(worker)
         for worker in self._workers:
             if worker.job is not None:
@@ -250,7 +250,7 @@ class LocalPool:
             if worker.job is not None:
                 code = exits.get(worker.number)
                 cause = "the end of the process that started it" if orphaned and code is None else told(code)
-                self._reports.append(Ended(worker.job.trial, "lost", cause))
+                self._reports.append(Ended(worker.job.trial, worker.job.attempt, "lost", cause))
             self._dismiss(worker)
 
     def _dismiss(self, worker: _Hired) -> None:

@@ -109,7 +109,7 @@ class Worker:
                 return self._attempted(job, folder)
         except OSError as error:  # of the log itself
             if told := told_of_trial(error, folder):
-                return Ended(job.trial, "stale", told)
+                return Ended(job.trial, job.attempt, "stale", told)
             raise
 
     def _attempted(self, job: Job, folder: TrialFolder) -> Ended:
@@ -117,19 +117,19 @@ class Worker:
         try:
             with alone_in(folder):
                 end = self._train(job, folder)
-            return Ended(job.trial, end)
+            return Ended(job.trial, job.attempt, end)
         except StaleError as error:  # no fault of this trial's: it waits
             sys.stderr.write(f"{error}\n")
-            return Ended(job.trial, "stale", str(error))
+            return Ended(job.trial, job.attempt, "stale", str(error))
         except BaseException as error:  # SystemExit too: whatever ends a trial must not end the sweep
             with contextlib.suppress(OSError):  # a full disk
                 traceback.print_exc()
             if told := told_of_trial(error, folder):  # no fault of this trial's either
-                return Ended(job.trial, "stale", told)
+                return Ended(job.trial, job.attempt, "stale", told)
             text, cause = one_line(error), "oom" if ran_out_of_memory(error) else None
             with contextlib.suppress(OSError):  # a full disk, which is why the driver tries again
                 seal(attempt.end, {"end": "failed", "cause": cause, "error": text, "at": now()})
-            return Ended(job.trial, "failed", text, cause)
+            return Ended(job.trial, job.attempt, "failed", text, cause)
 
     def _train(self, job: Job, folder: TrialFolder) -> str:
         _use_threads(job.threads)
@@ -145,7 +145,7 @@ class Worker:
             if memory is not None and job.device == "cpu":
                 memory = max(0, memory - self._shared)
             speed = float(tokens_per_second)
-            self._advance(Advanced(job.trial, step, steps, float(loss), speed, memory, micro_batch))
+            self._advance(Advanced(job.trial, job.attempt, step, steps, float(loss), speed, memory, micro_batch))
 
         end = trainer(job.trainer)(
             folder,

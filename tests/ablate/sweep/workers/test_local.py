@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from ablate.records.layout import StudyFolder
-from ablate.slots import Need
+from ablate.slots import Advanced, Ended, Need
 from ablate.sweep.driver import sweep
-from ablate.sweep.events import Crowded, Event, SweepStarted, TrialEnded, TrialStarted
+from ablate.sweep.events import Crowded, Event, SweepStarted, TrialEnded, TrialStarted, WorkerLost
 from ablate.sweep.workers.local import LocalPool
 from ablate.sweep.workers.machine import Gpu, Machine
 from tests.ablate.sweep.stub_study import (
@@ -66,6 +66,27 @@ def test_an_open_pool_serves_one_sweep_after_another_with_the_same_workers(
     assert len({pid for folder in folders for _, _, pid in attempts(folder)}) == 2
     (nursery,) = {parent for folder in folders for parent in parents(folder)}
     assert nursery != os.getpid()
+
+
+class Echoing(LocalPool):
+    """Says every end once more when it is asked again."""
+
+    _said: Sequence[Ended] = ()
+
+    def reports(self, timeout: float) -> Sequence[Advanced | Ended]:
+        found = super().reports(timeout)
+        echo, self._said = self._said, [report for report in found if isinstance(report, Ended)]
+        return [*echo, *found]
+
+
+def test_what_a_pool_says_once_more_is_not_taken_for_the_end_of_the_next_attempt(study: StudyFolder) -> None:
+    plan = make_plan([{"dies": "SIGKILL", "attempts": [1]}, {}], retries=1)
+    events: list[Event] = []
+    with contextlib.closing(Echoing(1, STUB)) as pool:
+        sweep(study, plan, pool, trainer=STUB, on_event=events.append)
+    assert [event.trial for event in events if isinstance(event, WorkerLost)] == ["t000"]
+    assert [number for number, _, _ in attempts(study.trial("t000"))] == [1, 2]
+    assert_exactly_once(study, plan)
 
 
 def test_closing_ends_every_process(study: StudyFolder) -> None:
