@@ -17,7 +17,7 @@ from ablate.sweep.bookkeeping.index import Index, Label, Record
 from ablate.sweep.choosing import Chosen
 from ablate.sweep.events import Counts, Event, Failure, Growing, Reconciled, Tuned
 from ablate.sweep.growing import Lineages, Shorter, has_checkpoint, told
-from ablate.sweep.preparing import Configs, write_config, write_plan
+from ablate.sweep.preparing import Configs, next_attempt, write_config, write_plan
 from ablate.sweep.survey import Survey, failure
 from ablate.sweep.tuning.entering import proposals
 from ablate.sweep.tuning.search import Pruned, Run
@@ -152,7 +152,10 @@ class Backlog:
     def _prune(self, pruned: Pruned) -> None:
         """Give a tuning trial up at its rung: the end of its last attempt, which a larger budget may undo."""
         label = self._configs.label(pruned.trial)
-        attempt = self._study.trial(label.trial).attempts()[-1]
+        folder = self._study.trial(label.trial)
+        attempt = folder.attempts()[-1]
+        if attempt.end.exists():  # it went on from there and failed, and is judged anew, as by another objective
+            attempt = next_attempt(folder)
         words = f"given up at step {pruned.step}: others of its batch were better there"
         seal(attempt.end, {"end": "pruned", "error": words, "at": now()})
         self._agenda.gave_up(label.trial)

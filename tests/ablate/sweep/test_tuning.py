@@ -216,6 +216,20 @@ def test_another_objective_is_judged_by_its_own_values_at_the_rungs(study: Study
     assert Run(study, second).of(TrialStarted) == []
 
 
+def test_what_failed_past_a_rung_and_is_given_up_there_is_given_up_once(study: StudyFolder) -> None:
+    plan = tuned_plan({0: 1e-2}, seeds=1, steps=9, halving={"reduction": 2, "rungs": 2})
+    plan["arms"][0]["config"]["model"] |= {"raises": "no", "attempts": [2], "after": 1}
+    assert Run(study, plan).outcome.counts.failed == 4  # the two rates that go on, on two seeds
+    plan["objective"] = {"metric": "val/other", "goal": "min"}
+    given_up = {event.trial for event in Run(study, plan, extend=True).of(Pruned)}
+    last = [study.trial(trial).attempts()[-1] for trial in given_up]
+    assert [read_json(attempt.end)["end"] for attempt in last] == ["pruned"] * 2
+    run = Run(study, plan, retry="failed")
+    assert given_up.isdisjoint(event.trial for event in run.of(Pruned))
+    assert run.outcome.counts == Counts(10, complete=4, diverged=0, failed=0, running=0, waiting=0, pruned=6)
+    assert len(Run(study, plan).events) == 2  # it starts, and it ends
+
+
 def test_a_grid_widens_for_all_arms_where_one_has_its_best_at_the_edge(study: StudyFolder) -> None:
     beyond = {PATH: {"below": [1e-5, 1e-6], "above": [1.0, 10.0, 100.0]}}
     run = Run(study, tuned_plan({0: 1e-3, 1: 1.0}, seeds=1, widen=True, beyond=beyond))
