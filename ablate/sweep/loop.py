@@ -178,7 +178,7 @@ class Loop:
                     self._pool.kill(trial)
 
     def _hand_out(self) -> None:
-        while self._slots and self._backlog.waiting and not self._stopping and self._has_room():
+        while self._backlog.waiting and not self._stopping and self._has_room() and self._slots:
             label = self._backlog.waiting.popleft()
             folder = self._study.trial(label.trial)
             self._backlog.prepare(label)
@@ -199,6 +199,8 @@ class Loop:
         if room.places < self._places:
             self._places = room.places
             self._emit(Crowded(room.places, room.limit))
+        if room.places < 1 and not self._running:
+            raise AblateError(f"no trial can run: the executor has room for none, {room.limit}")
         return len(self._running) < room.places
 
     def _advance(self, report: Advanced, running: _Running) -> None:

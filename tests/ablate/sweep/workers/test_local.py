@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from ablate.errors import AblateError
 from ablate.records.layout import StudyFolder
-from ablate.slots import Advanced, Ended, Need
+from ablate.slots import Advanced, Ended, Need, Room
 from ablate.sweep.driver import sweep
 from ablate.sweep.events import Crowded, Event, SweepStarted, TrialEnded, TrialStarted, WorkerLost
 from ablate.sweep.workers.local import LocalPool
@@ -87,6 +88,19 @@ def test_what_a_pool_says_once_more_is_not_taken_for_the_end_of_the_next_attempt
     assert [event.trial for event in events if isinstance(event, WorkerLost)] == ["t000"]
     assert [number for number, _, _ in attempts(study.trial("t000"))] == [1, 2]
     assert_exactly_once(study, plan)
+
+
+class Nowhere(LocalPool):
+    """Has no room."""
+
+    def room(self, need: Need) -> Room:
+        return Room(0, "since the machine is taken")
+
+
+def test_a_pool_that_has_no_room_is_not_waited_for(study: StudyFolder) -> None:
+    with contextlib.closing(Nowhere(1, STUB)) as pool, pytest.raises(AblateError) as raised:
+        sweep(study, make_plan([{}]), pool, trainer=STUB)
+    assert str(raised.value) == "no trial can run: the executor has room for none, since the machine is taken"
 
 
 def test_closing_ends_every_process(study: StudyFolder) -> None:
