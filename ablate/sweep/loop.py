@@ -225,7 +225,7 @@ class Loop:
         hung = self._silence.ended(folder.id)
         if folder.result.exists():  # whatever the worker died of afterwards
             self._sealed(running, read_json(folder.result))
-        elif report.end == "failed":
+        elif report.end == "failed" or running.attempt.end.exists():  # sealed, whatever the worker died of since
             self._failed(running, report.error or "", cause=report.cause)
         elif report.end == "timed_out" or (hung and report.end == "lost"):
             self._failed(running, hung or "", "timed_out")

@@ -72,7 +72,7 @@ def train(
         if step % does.get("checkpoint", 5) == 0 and step < steps:
             _write_checkpoint(folder, attempt, step, state, costs)
         if step - first == does.get("after", 3) and attempt in does.get("attempts", [attempt]):
-            _misbehave(does)
+            _misbehave(does, folder.attempt(attempt))
         if does.get("deaf"):
             continue
         if should_stop():
@@ -142,7 +142,7 @@ def final(seed: int, steps: int) -> float:
     return state / MODULUS
 
 
-def _misbehave(does: dict[str, Any]) -> None:
+def _misbehave(does: dict[str, Any], attempt: AttemptFolder) -> None:
     if "is_stale" in does:
         raise StaleError.one("S305", does["is_stale"], help="bring it back")
     if "file_limit" in does:  # from now on the system refuses what this process writes past it
@@ -161,6 +161,8 @@ def _misbehave(does: dict[str, Any]) -> None:
         raise SystemExit(does["exits"])
     if "vanishes" in does:
         os._exit(does["vanishes"])
+    if "seals" in does:
+        seal(attempt.end, {"end": does["seals"], "error": "said on disk", "at": now()})
     if "dies" in does:
         os.kill(os.getpid(), signal.Signals[does["dies"]])
         threading.Event().wait()

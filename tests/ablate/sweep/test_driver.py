@@ -256,6 +256,18 @@ def test_losses_beside_a_checkpoint_that_is_no_new_work_are_counted(study: Study
     )
 
 
+@pytest.mark.parametrize("end", ["failed", "timed_out"])
+def test_an_end_that_is_sealed_counts_though_the_worker_died_before_it_said_so(study: StudyFolder, end: str) -> None:
+    plan = make_plan([{"seals": end, "dies": "SIGKILL", "attempts": [1]}], retries=5)
+    run = Run(study, plan)
+    (ended,) = run.of(TrialEnded)
+    assert (ended.end, ended.reason) == (end, "said on disk")
+    assert attempts(study.trial("t000"))[1:] == []
+    again = Run(study, plan, retry=("failed", "timeout"))
+    assert again.of(Reconciled) == []
+    assert_exactly_once(study, plan)
+
+
 def test_the_end_of_the_process_that_starts_workers_is_survived(study: StudyFolder) -> None:
     plan = make_plan([{"seconds": 0.02}] * 6)
     killed: list[int] = []
