@@ -12,7 +12,7 @@ from ablate.cli.output import console, print_json, print_table
 from ablate.errors import InputError
 from ablate.experiment.tracing import trace
 from ablate.records.layout import AttemptFolder, StudyFolder, read_json
-from ablate.records.locks import lock_held
+from ablate.records.running import runs
 from ablate.records.steps import noted_step
 from ablate.registry import closest
 
@@ -137,7 +137,8 @@ def _end(study: StudyFolder, trial: str) -> dict[str, Any]:
     folder = study.trial(trial)
     attempts = folder.attempts()
     told: dict[str, Any] = {"end": "waiting", "attempts": len(attempts)}
-    running = bool(attempts) and not folder.result.is_file() and lock_held(study.lock)
+    open = attempts and not folder.result.is_file()
+    running = bool(open and (handed_out := runs(study)) and handed_out(trial))
     if folder.result.is_file():
         record = _read(folder.result)
         told |= {
@@ -157,7 +158,7 @@ def _end(study: StudyFolder, trial: str) -> dict[str, Any]:
 
 
 def _ended(attempt: AttemptFolder, trial: Mapping[str, Any], running: bool) -> dict[str, Any]:
-    """How one attempt ended: as it has sealed it, with the trial's result, or with neither."""
+    """How one attempt ended: as it has sealed it, with the trial's result, at a rung, or with none of these."""
     told: dict[str, Any] = {"attempt": attempt.number, "end": "running" if running else "interrupted"}
     told |= {"cause": None, "reason": None, "step": noted_step(attempt)}
     if trial.get("attempt") == attempt.number:
@@ -165,6 +166,8 @@ def _ended(attempt: AttemptFolder, trial: Mapping[str, Any], running: bool) -> d
     elif attempt.end.is_file():
         closed = _read(attempt.end)
         told |= {"end": closed.get("end"), "cause": closed.get("cause"), "reason": closed.get("error")}
+    elif attempt.rung.is_file():
+        told["end"] = "paused"
     return told
 
 

@@ -6,7 +6,7 @@ Only planned trials are read: what a grid used to hold and no longer does stays 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from ablate.errors import InputError
 from ablate.records.layout import StudyFolder, TrialFolder, read_json
 from ablate.records.locks import lock_held
+from ablate.records.running import runs
 from ablate.records.series import CURVES, PROBES, read_series
 from ablate.records.shapes import plan_fault, record_fault
 from ablate.records.spelling import spelled
@@ -75,7 +76,7 @@ def trials(study: Path) -> pd.DataFrame:
             part of the arm. pandas drops None and merges 1, 1.0 and True when it groups: group by ``arm``, or by
             ``frame["factor.x"].map(spelled)``.
         seed (int).
-        end (text): one of :data:`ENDS`. ``running`` has an open attempt and a driver; ``waiting`` has none of that.
+        end (text): one of :data:`ENDS`. ``running`` has a driver that has handed it out; ``waiting`` has none.
         reason (text): why it diverged, failed, waits or was excluded; "" where there is nothing to say.
         cause (text): of a failure, ``oom`` where memory was too short, ``lost`` where its worker died; else "".
         rule (text), bad_step (Int64): the divergence rule that struck, and at which step.
@@ -103,13 +104,13 @@ def trials(study: Path) -> pd.DataFrame:
 def planned(study: Path, plan: Mapping[str, Any]) -> pd.DataFrame:
     """The frame of :func:`trials`, for a plan that has been read already."""
     files = StudyFolder(Path(study))
-    held = lock_held(files.lock)
+    running = runs(files)
     rows = []
     for arm, trial in _planned(plan):
         folder = files.trial(trial["id"])
         row = {"trial": trial["id"], "arm": arm["id"], "name": arm["name"], "seed": trial["seed"]}
         row |= {"parameters": arm["parameters"]["total"], "flops": arm["flops"], **_levels(plan, arm["levels"])}
-        rows.append(row | (_sealed(folder, plan) if folder.result.exists() else _unsealed(folder, held)))
+        rows.append(row | (_sealed(folder, plan) if folder.result.exists() else _unsealed(folder, running)))
     for cell in plan["excluded"]:
         levels = cell["levels"]
         names = [factor["name"] for factor in plan["factors"] if factor["name"] in levels]
@@ -237,7 +238,7 @@ def _first_bad(found: Mapping[str, Any]) -> dict[str, Any]:
     return {name: found.get(key) for key, name in names.items()}
 
 
-def _unsealed(folder: TrialFolder, held: bool) -> dict[str, Any]:
+def _unsealed(folder: TrialFolder, running: Callable[[str], bool] | None) -> dict[str, Any]:
     """What the attempts of a trial without a result say."""
     attempts = folder.attempts()
     if not attempts:
@@ -249,12 +250,12 @@ def _unsealed(folder: TrialFolder, held: bool) -> dict[str, Any]:
     if end.get("end") in _GAVE_UP:
         told = {"reason": str(end.get("error") or ""), "cause": str(end.get("cause") or "")}
         return {"end": end["end"], "attempt": newest.number, **told}
-    if held and not end:
-        return {"end": "running", "reason": "", "attempt": newest.number}
+    if running is not None and not end:
+        return {"end": "running" if running(folder.id) else "waiting", "reason": "", "attempt": newest.number}
     step = furthest_step(folder)
     reached = f"; it goes on from step {step}" if step is not None else ""
-    reason = f"attempt {newest.number} was interrupted{reached}"
-    return {"end": "waiting", "reason": reason, "attempt": newest.number}
+    why = "has come to a rung, where its batch is judged" if newest.rung.exists() else "was interrupted"
+    return {"end": "waiting", "reason": f"attempt {newest.number} {why}{reached}", "attempt": newest.number}
 
 
 def _number(value: object) -> float:

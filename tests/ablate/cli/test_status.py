@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from ablate.cli.show import show
 from ablate.cli.status import show_status
 from ablate.records.layout import StudyFolder, read_json
 from ablate.records.sealing import write_json
 from ablate.records.steps import note_step
+from ablate.sweep.events import Counts, Stopping, SweepStarted, TrialStarted
+from ablate.sweep.lock import driving
+from ablate.sweep.watching import Publisher
 from tests.study_maker import make_study
 
 RUNS = Path("runs")
@@ -31,6 +35,36 @@ def test_an_interrupted_trial_waits_with_the_step_that_it_has_reached(
     assert json.loads(capsys.readouterr().out)["interrupted"] == [
         {"arm": "scale=off", "seed": 0, "reason": "attempt 1 was interrupted; it goes on from step 40"}
     ]
+
+
+def test_what_the_driver_has_not_handed_out_again_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = StudyFolder(make_study(tmp_path / "study", seeds=2, running=[("scale=off", 0), ("scale=off", 1)]))
+    first, _ = (trial.id for trial in study.trials() if not trial.result.exists())
+    started = TrialStarted(first, "scale=off", 0, attempt=2, slot=0)
+    with driving(study) as driver, Publisher(study, driver, lambda event: None) as publish:
+        publish(SweepStarted(Counts(2, 0, 0, 0, running=0, waiting=2), to_run=2, slots=1, metric="val/loss"))
+        publish(started)
+        publish(Stopping("SIGTERM"))  # which is written at once
+        show_status(study.path, RUNS, as_json=True)
+        told = json.loads(capsys.readouterr().out)
+        assert (told["running"], told["waiting"], told["interrupted"]) == (1, 1, [])
+        show(study.path, "scale=off", RUNS, [], seed=None, sets=[], as_json=True)
+        ends = {trial["trial"]: trial["end"] for trial in json.loads(capsys.readouterr().out)["trials"]}
+        assert sorted(ends.values()) == ["running", "waiting"]
+        assert ends[first] == "running"
+
+
+def test_a_trial_at_a_rung_was_not_interrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = StudyFolder(make_study(tmp_path / "study", seeds=1, running=[("scale=off", 0)]))
+    (folder,) = (trial for trial in study.trials() if not trial.result.exists())
+    write_json(folder.attempt(1).rung, {"step": 40, "value": 1.0})
+    folder.attempt(1).checkpoint.write_bytes(b"anything")
+    note_step(folder.attempt(1), 40)
+    show_status(study.path, RUNS, as_json=False)
+    why = "attempt 1 has come to a rung, where its batch is judged; it goes on from step 40"
+    assert f"waiting: scale=off, seed 0: {why}\n" in capsys.readouterr().out
+    show(study.path, folder.id, RUNS, [], seed=None, sets=[], as_json=True)
+    assert [attempt["end"] for attempt in json.loads(capsys.readouterr().out)["history"]] == ["paused"]
 
 
 def test_two_arms_of_one_name_stay_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
