@@ -6,6 +6,7 @@ import inspect
 import os
 import traceback
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -53,15 +54,22 @@ def title(component: type[Component]) -> str:
 
 def place(component: type[Component], error: BaseException | None = None) -> tuple[str, int]:
     """File and line of a component's class, or of the last line of that file that an exception went through."""
-    try:
-        path = inspect.getsourcefile(component) or inspect.getfile(component)
-        line = inspect.getsourcelines(component)[1]
-    except (OSError, TypeError):  # a class that was made where there is no file
+    path, line = _beginning(component)
+    if path is None:
         return "<unknown>", 0
     for frame in traceback.extract_tb(error.__traceback__) if error else []:
         if frame.filename == path and frame.lineno is not None:
             line = frame.lineno
     return _shown(path), line
+
+
+@cache  # a file is parsed for it, and each of a component's checks asks
+def _beginning(component: type[Component]) -> tuple[str | None, int]:
+    try:
+        path = inspect.getsourcefile(component) or inspect.getfile(component)
+        return path, inspect.getsourcelines(component)[1]
+    except (OSError, TypeError):  # a class that was made where there is no file
+        return None, 0
 
 
 def _shown(path: str) -> str:

@@ -34,11 +34,12 @@ def preloaded() -> Iterator[tuple[IO[str], IO[str]]]:
         process.stdin.close()
 
 
-@pytest.fixture
-def ablate(preloaded: tuple[IO[str], IO[str]], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Command:
+@pytest.fixture(scope="session")
+def ablate_in(preloaded: tuple[IO[str], IO[str]], tmp_path_factory: pytest.TempPathFactory) -> Command:
+    """Runs a command in a folder: the folder, then the command's words."""
     aside = tmp_path_factory.mktemp("streams")
 
-    def run(*arguments: str, folder: Path = tmp_path) -> subprocess.CompletedProcess[str]:
+    def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         stdin, stdout = preloaded
         streams = {name: aside / name for name in ("stdout", "stderr")}
         paths = {name: str(path) for name, path in streams.items()}
@@ -46,5 +47,15 @@ def ablate(preloaded: tuple[IO[str], IO[str]], tmp_path: Path, tmp_path_factory:
         code = int(stdout.readline())
         told = {name: path.read_text(encoding="utf-8") for name, path in streams.items()}
         return subprocess.CompletedProcess([str(ABLATE), *arguments], code, **told)
+
+    return run
+
+
+@pytest.fixture
+def ablate(ablate_in: Command, tmp_path: Path) -> Command:
+    """Runs a command in the test's own folder, or in another."""
+
+    def run(*arguments: str, folder: Path = tmp_path) -> subprocess.CompletedProcess[str]:
+        return ablate_in(folder, *arguments)
 
     return run

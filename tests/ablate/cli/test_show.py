@@ -13,7 +13,7 @@ import pytest
 from ablate.cli import main
 from ablate.experiment.reading import parse
 from ablate_plugins.task import Text
-from tests.ablate.cli.conftest import ABLATE
+from tests.ablate.cli.conftest import Command
 from tests.ablate.experiment.maker import write
 from tests.ablate.planning.test_matching import BY_RATIO, experiment
 from tests.study_maker import make_study
@@ -55,13 +55,12 @@ Shown = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(ablate_in: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an experiment over a base file that was run with a setting of the command line."""
     made = tmp_path_factory.mktemp("shown")
     (made / "base.yaml").write_text(BASE)
     (made / "small.yaml").write_text(SMALL)
-    command = [str(ABLATE), "run", "small.yaml", "--set", "budget.steps=3"]
-    subprocess.run(command, cwd=made, check=True, capture_output=True)
+    ablate_in(made, "run", "small.yaml", "--set", "budget.steps=3").check_returncode()
     return made
 
 
@@ -200,11 +199,11 @@ def test_the_last_lines_of_the_log_are_shown_and_cannot_drive_the_terminal(show:
 
 
 @pytest.mark.parametrize("what", ["runs/small", "unchanged.yaml"])
-def test_a_study_is_read_without_torch(folder: Path, what: str) -> None:
+def test_a_study_is_read_without_torch(ablate: Command, folder: Path, what: str) -> None:
     if what == "unchanged.yaml":
         text = SMALL.replace("name: small", "name: unchanged")
         (folder / what).write_text(text)
-        subprocess.run([str(ABLATE), "run", what, "--limit", "1"], cwd=folder, check=True, capture_output=True)
+        ablate("run", what, "--limit", "1", folder=folder).check_returncode()
     code = (
         f"import sys; from ablate.cli import main; sys.argv = ['ablate', 'show', {what!r}, 'baseline']\n"
         "try: main()\nexcept SystemExit as end: assert not end.code, end.code\n"

@@ -17,8 +17,7 @@ import pytest
 import ablate as api
 from ablate.records.layout import StudyFolder
 from ablate.records.spelling import spelled
-from ablate.sweep.events import Event, TrialStarted
-from tests.ablate.cli.conftest import ABLATE, Command
+from tests.ablate.cli.conftest import Command
 from tests.ablate.experiment.maker import write
 from tests.ablate.planning.test_matching import BY_RATIO, experiment
 from tests.study_maker import HOSTILE, make_study
@@ -129,13 +128,15 @@ def test_5_a_grid_that_grows_keeps_its_trials(ablate: Command, tmp_path: Path) -
     assert first < second < third
 
 
-def test_5_a_finished_grid_that_grows_runs_new_cells_alone(tmp_path: Path) -> None:
+def test_5_a_finished_grid_that_grows_runs_new_cells_alone(ablate: Command, tmp_path: Path) -> None:
     short = (("seeds: 6", "seeds: 1"), ("steps: 20", "steps: 2"))
 
     def started(*changes: tuple[str, str]) -> set[str]:
-        events: list[Event] = []
-        api.run(write(tmp_path, FULL, (SWITCH, ""), *short, *changes), runs=tmp_path / "runs", on_event=events.append)
-        return {event.arm for event in events if isinstance(event, TrialStarted)}
+        write(tmp_path, FULL, (SWITCH, ""), *short, *changes)
+        shown = ablate("run", "small.yaml", "--json")
+        assert shown.returncode == 0, shown.stderr
+        events = [json.loads(line) for line in shown.stderr.splitlines()]
+        return {event["arm"] for event in events if event["event"] == "trial_started"}
 
     level = (LEVELS, LEVELS.replace("post", "post, sandwich"))
     ratio = ("seeds: 1", "  ratio: {path: model.feed_forward.ratio, levels: [2, 4]}\nseeds: 1")
@@ -308,14 +309,14 @@ TEXTS = ["null", "a/../../b", "x" * 300, HOSTILE]
 
 
 @pytest.fixture(scope="module")
-def levelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def levelled(ablate_in: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which an experiment of such levels was run and reported."""
     folder = tmp_path_factory.mktemp("levelled")
     levels = ", ".join(["null", *(json.dumps(text) for text in TEXTS)])
     write(folder, (LEVELS, f"{{path: training.stream, levels: [{levels}]}}"), (SWITCH, ""), ("seeds: 6", "seeds: 3"),
           ("steps: 20", "steps: 2"), ("smallest_effect: 0.02", "smallest_effect: 1e-6"))  # fmt: skip
     for verb in ("run", "report"):
-        subprocess.run([str(ABLATE), verb, "small.yaml"], cwd=folder, check=True, capture_output=True)
+        ablate_in(folder, verb, "small.yaml").check_returncode()
     return folder
 
 
