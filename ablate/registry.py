@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
-from importlib.metadata import entry_points
+from functools import cache, cached_property
+from importlib.metadata import Distribution, entry_points
 from pathlib import Path
 from types import ModuleType
 
@@ -116,10 +116,11 @@ class Registry:
     def installed(cls) -> Registry:
         """The registry of what is installed; only metadata are read, nothing is imported yet."""
         registry = cls()
+        titled = cache(_title)  # a distribution parses its metadata whenever it is asked
         for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
             slot = entry.name.split(".")[0]
             distribution = entry.dist
-            origin = f"{distribution.name} {distribution.version}" if distribution else entry.value
+            origin = titled(distribution) if distribution else entry.value
             if slot in SLOTS:
                 registry._pending.append(Source(slot, entry.value, origin))
             else:
@@ -188,7 +189,7 @@ class Registry:
                     f"`{component.__name__}` of {origin} has no `kind`",
                     help=f'add a field: kind: Literal["{component.__name__.lower()}"] = "{component.__name__.lower()}"',
                 )
-            if wrong := list(faults(component)):
+            if wrong := faults(component):
                 named = f"`{component.__name__}` of {origin}"
                 raise InputError([Diagnostic("S118", f"{named} {what}", help=remedy) for what, remedy in wrong])
             entry = Entry(component, origin)
@@ -260,6 +261,10 @@ class Registry:
                 if any(each.code == "S110" for each in error.diagnostics):
                     raise  # a file that the user named is one of the two
                 self.broken.append(Broken(source.origin, error.diagnostics[0].message))
+
+
+def _title(distribution: Distribution) -> str:
+    return f"{distribution.name} {distribution.version}"
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:

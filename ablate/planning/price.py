@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import torch
@@ -139,6 +140,7 @@ def _probed(probes: Mapping[str, Any], steps: int) -> int:
     return 0 if probes["use"] == [] else len(probed_steps(probes["every"], steps))
 
 
+@cache  # it is this machine's, whatever is planned
 def _speed(device: str, threads: int) -> float:
     """Floating-point operations in a second that a large matrix product reaches here."""
     side, enough = (512, 0.03) if device == "cpu" else (4096, 0.1)

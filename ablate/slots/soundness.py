@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping, Set
 from enum import Enum
+from functools import cache
 from typing import Any, get_args
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
@@ -22,8 +23,13 @@ def lacks(component: type[Component]) -> list[str]:
     return sorted({*getattr(component, "__abstractmethods__", ()), *absent})
 
 
-def faults(component: type[Component]) -> Iterator[tuple[str, str]]:
+@cache  # a class stays as it is written, and every registry that brings it in asks
+def faults(component: type[Component]) -> tuple[tuple[str, str], ...]:
     """What makes a component unusable as it is written: what to say after its name, and the remedy."""
+    return tuple(_faults(component))
+
+
+def _faults(component: type[Component]) -> Iterator[tuple[str, str]]:
     taken = component.__class_vars__ & component.model_fields.keys()
     for name in sorted(taken):
         yield f"has an option `{name}`, which is a setting of the class", f"write `{name} = ...`, without a type"
