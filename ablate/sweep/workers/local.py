@@ -205,7 +205,7 @@ class LocalPool:
                 ended = Ended(**message["ended"])
                 self._reports.append(ended)
                 worker.job = None
-                worker.retired = ended.end == "failed"
+                worker.retired = message["leaves"]
                 if not worker.retired and (self._has_leaked(worker, message["memory"]) or self._is_surplus(worker)):
                     worker.retired = True
                     worker.line.hang_up()  # which ends it

@@ -30,6 +30,7 @@ from ablate.sweep.disk import told_of_trial
 from ablate.sweep.signals import PREEMPTION, ignore_signals
 from ablate.sweep.workers.lifeline import Line, die_with_parent
 from ablate.sweep.workers.machine import resident
+from ablate.sweep.workers.settings import changed, settings
 from ablate.training.out_of_memory import ran_out_of_memory
 
 LISTEN = 0.02
@@ -67,6 +68,8 @@ class Worker:
         self._shared = shared
         self._settled = False
         """Whether a trial has ended, and with it whatever is imported or made once."""
+        self._spoilt = False
+        """Whether a trial has changed what is set for the whole process."""
         self._inbox: deque[dict[str, Any]] = deque()
         self._stopped = False
         self._listened = 0.0
@@ -74,7 +77,7 @@ class Worker:
         self._micro_batch: int | None = None
 
     def serve(self) -> None:
-        """Run jobs until the driver hangs up, or until one fails."""
+        """Run jobs until the driver hangs up, or until one fails or leaves the process changed."""
         # The terminal's Ctrl-C and hang-up are the driver's to answer. What a batch system sends, which may reach every
         # process, means what the driver's stop means.
         ignore_signals()
@@ -92,10 +95,11 @@ class Worker:
                     continue  # a stop that crossed the end of the trial that it meant
                 ended = self._run(Job(**message["job"] | {"plugins": tuple(message["job"]["plugins"])}))
                 self._clear(message["job"]["device"])
-                self._line.send({"ended": asdict(ended), "memory": resident()})
-                if ended.end == "failed":
-                    # An exception may leave anything behind, memory held by its traceback for one. The next trial gets
-                    # a fresh process, so that no result depends on what ran before it.
+                # An exception may leave anything behind, memory held by its traceback for one. The next trial gets a
+                # fresh process, so that no result depends on what ran before it.
+                leaves = ended.end == "failed" or self._spoilt
+                self._line.send({"ended": asdict(ended), "memory": resident(), "leaves": leaves})
+                if leaves:
                     return
 
     def _run(self, job: Job) -> Ended:
@@ -147,14 +151,21 @@ class Worker:
             speed = float(tokens_per_second)
             self._advance(Advanced(job.trial, job.attempt, step, steps, float(loss), speed, memory, micro_batch))
 
+        registry = registry_with(job.plugins)  # what a plugin sets as it is imported holds for every trial
+        before = settings()
         end = trainer(job.trainer)(
             folder,
             job.attempt,
-            registry_with(job.plugins),
+            registry,
             device=job.device,
             on_progress=on_progress,
             should_stop=self._should_stop,
         )
+        if names := changed(before, settings()):
+            self._spoilt = True
+            sys.stderr.write(
+                f"this trial changed {', '.join(names)} for the whole process, which runs no other trial\n"
+            )
         place = folder.attempt(job.attempt)
         written = {"complete": folder.result, "diverged": folder.result, "timed_out": place.end, "paused": place.rung}
         if end not in written and end != "interrupted":

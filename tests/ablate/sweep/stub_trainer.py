@@ -147,6 +147,8 @@ def _misbehave(does: dict[str, Any], attempt: AttemptFolder) -> None:
         raise StaleError.one("S305", does["is_stale"], help="bring it back")
     if "file_limit" in does:  # from now on the system refuses what this process writes past it
         resource.setrlimit(resource.RLIMIT_FSIZE, (does["file_limit"], resource.RLIM_INFINITY))
+    if "moves" in does:
+        os.chdir(does["moves"])
     if "raises" in does:
         raise RuntimeError(does["raises"])
     if "raises_bytes" in does:  # as the name of a file that is no text

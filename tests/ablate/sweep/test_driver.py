@@ -330,6 +330,16 @@ def test_a_trial_after_a_failed_one_gets_a_fresh_process(study: StudyFolder) -> 
     assert first != second == third
 
 
+def test_a_trial_after_one_that_changed_the_whole_process_gets_a_fresh_one(study: StudyFolder) -> None:
+    plan = make_plan([{}, {"moves": "/"}, {}, {}])
+    run = Run(study, plan, parallel=1)
+    first, second, third, fourth = (attempts(folder)[0][2] for folder in study.trials())
+    assert first == second != third == fourth
+    assert run.of(WorkerLost) == []
+    said = "this trial changed the working folder for the whole process, which runs no other trial"
+    assert [said in folder.attempt(1).log.read_text() for folder in study.trials()] == [False, True, False, False]
+
+
 def test_a_trainer_that_exits_has_failed(study: StudyFolder) -> None:
     run = Run(study, make_plan([{"exits": 3}, {}]))
     assert [failure.error for failure in run.outcome.failures] == ["SystemExit: 3"]
