@@ -95,8 +95,11 @@ class TrialModule(pl.LightningModule):
         loss = None
         with torch.autocast(self.device.type, enabled=False):
             for batch in stretch:
-                loss = self._step(batch.to(self.device))
-                self._after_step()
+                try:
+                    loss = self._step(batch.to(self.device))
+                    self._after_step()
+                except StopIteration as error:  # which Lightning would take for the end of the data
+                    raise RuntimeError("a component raised StopIteration") from error
                 if self.trainer.should_stop:
                     break
         return loss

@@ -64,6 +64,24 @@ class Deaf(Optimizer):
         return _Deaf([value for _, value in parameters], lr=self.lr)
 
 
+class Exhausted(Optimizer):
+    """Comes to the end of an iterator of its own."""
+
+    kind: Literal["exhausted"] = "exhausted"
+
+    def build(self, parameters):
+        """Plain steps, at two rates and no more."""
+        return _Exhausted([value for _, value in parameters], lr=self.lr)
+
+
+class _Exhausted(torch.optim.SGD):
+    rates = iter([0.1, 0.01])
+
+    def step(self, closure):
+        self.param_groups[0]["lr"] = next(self.rates)
+        return super().step(closure)
+
+
 class _Deaf(torch.optim.SGD):
     def step(self, closure):
         super().step()
@@ -320,3 +338,10 @@ def test_an_optimizer_that_does_not_call_its_closure_is_told_so(tmp_path: Path) 
     folder = make_trial(tmp_path / "trial", steps=5, training={"optimizer": {"kind": "deaf", "lr": 0.1}})
     with pytest.raises(RuntimeError, match=r"_Deaf\.step does not call the closure"):
         train(folder, 1, with_optimizers(tmp_path))
+
+
+def test_a_component_that_raises_stop_iteration_has_failed_and_is_not_the_end_of_the_data(tmp_path: Path) -> None:
+    folder = make_trial(tmp_path / "trial", steps=5, training={"optimizer": {"kind": "exhausted", "lr": 0.1}})
+    with pytest.raises(RuntimeError, match="a component raised StopIteration"):
+        train(folder, 1, with_optimizers(tmp_path))
+    assert not folder.result.exists()
