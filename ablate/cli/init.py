@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.resources import files
 from pathlib import Path
 
@@ -31,4 +32,4 @@ def start(folder: Path, *, as_json: bool) -> None:
     out.print(f"{experiment}: the experiment, to be changed as you like")
     out.print(f"{folder / STARTER[1]}: a component of your own, which it compares")
     out.print(f"{folder / SCHEMA}: what editors complete and check by; `ablate schema` writes it anew")
-    out.print(f"next: ablate plan {experiment}")
+    out.print(f"next: {shlex.join(['ablate', 'plan', str(experiment)])}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from ablate.errors import InputError
@@ -29,11 +30,11 @@ def find_study(what: str | Path, runs: str | Path = RUNS) -> StudyFolder:
             raise InputError.one("S104", "the experiment has no `name`", file=str(what))
         study = StudyFolder(Path(runs) / name)
     if not study.plan.is_file():
-        raise InputError.one("S401", f"there is no study in `{study.path}`", help=_remedy(path, study))
+        raise InputError.one("S401", f"there is no study in `{study.path}`", help=_remedy(path, study, Path(runs)))
     return study
 
 
-def _remedy(path: Path, study: StudyFolder) -> str:
+def _remedy(path: Path, study: StudyFolder, runs: Path) -> str:
     """What to do where there is no study: one around the path or beside the file is meant, or it was never run."""
     around = next((folder for folder in path.parents if StudyFolder(folder).plan.is_file()), None)
     if path.exists() and around is not None:
@@ -43,7 +44,8 @@ def _remedy(path: Path, study: StudyFolder) -> str:
     beside = path.parent / RUNS / study.path.name
     if StudyFolder(beside).plan.is_file():
         return f"there is one in `{beside}`: give that folder, or `--runs {path.parent / RUNS}`"
-    return f"run it first: ablate run {path}"
+    where = [] if runs == RUNS else ["--runs", str(runs)]
+    return f"run it first: {shlex.join(['ablate', 'run', str(path), *where])}"
 
 
 def changed_since(what: str | Path, study: StudyFolder) -> bool:

@@ -176,7 +176,8 @@ def test_a_budget_that_is_used_up_is_an_error_and_no_half_of_the_results(tmp_pat
         ("runs/small/trials", "it is inside of a study: give `runs/small`"),
         ("notes.txt", "give a study's folder or an experiment's file"),
         ("small.yaml", "there is one in `runs/small`: give that folder, or `--runs runs`"),
-        ("other.yaml", "run it first: ablate run other.yaml"),
+        ("other.yaml", "run it first: ablate run other.yaml --runs 'no where'"),
+        ("an other.yaml", "run it first: ablate run 'an other.yaml' --runs 'no where'"),
         ("no/such", "give a study's folder or an experiment's file"),
     ],
 )
@@ -186,9 +187,9 @@ def test_what_is_no_study_is_told_with_what_may_be_meant(
     monkeypatch.chdir(tmp_path)
     make_study(Path("runs/small"), seeds=1)
     Path("notes.txt").touch()
-    for name in ("small", "other"):
+    for name in ("small", "other", "an other"):
         Path(f"{name}.yaml").write_text(f"name: {name}\n")
     with pytest.raises(InputError) as raised:
-        ablate.results(inside, runs="nowhere")
+        ablate.results(inside, runs="no where")
     (problem,) = raised.value.diagnostics
     assert (problem.code, problem.help) == ("S401", help)

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import keyword
 import re
+import shlex
 from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.resources import files
@@ -120,10 +121,11 @@ def _roles(slot: str, *, package: bool) -> tuple[str, ...]:
 
 def _steps(name: str, made: list[Path], into: Path, *, package: bool) -> list[str]:
     """The commands that come next."""
+    commands = [["ablate", "plugins", "check", str(made[0])], ["ablate", "plan", str(made[-1])]]
     if package:
         folder = into / f"ablate-{_dashed(name)}"
-        return [f"pip install -e {folder}", f"ablate plugins check ablate-{_dashed(name)}", f"ablate plan {made[-1]}"]
-    return [f"ablate plugins check {made[0]}", f"ablate plan {made[-1]}"]
+        commands[:1] = [["pip", "install", "-e", str(folder)], ["ablate", "plugins", "check", folder.name]]
+    return [shlex.join(command) for command in commands]
 
 
 def _words(slot: str, name: str) -> Mapping[str, str]:

@@ -52,8 +52,8 @@ def test_nothing_is_overwritten(ablate: Command, tmp_path: Path, there: str) -> 
 
 
 def test_a_folder_is_made(ablate: Command, tmp_path: Path) -> None:
-    shown = ablate("init", "some/where")
+    shown = ablate("init", "some/where else")
     assert shown.returncode == 0, shown.stderr
-    assert {path.name for path in (tmp_path / "some/where").iterdir()} == FILES
-    assert shown.stdout.splitlines()[-1] == "next: ablate plan some/where/experiment.yaml"
-    assert ablate("show", "some/where/experiment.yaml", "norm=max", "--json").returncode == 0
+    assert {path.name for path in (tmp_path / "some/where else").iterdir()} == FILES
+    assert shown.stdout.splitlines()[-1] == "next: ablate plan 'some/where else/experiment.yaml'"
+    assert ablate("show", "some/where else/experiment.yaml", "norm=max", "--json").returncode == 0

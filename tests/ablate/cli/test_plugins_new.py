@@ -109,16 +109,16 @@ def test_its_own_test_passes(written: Path) -> None:
 
 
 def test_what_it_says(ablate: Command, tmp_path: Path) -> None:
-    shown = ablate("plugins", "new", "norm", "max_abs", "--into", "some/where")
+    shown = ablate("plugins", "new", "norm", "max_abs", "--into", "some/where else")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.splitlines() == [
-        "some/where/max_abs.py: the norm, to be changed as you like",
-        "some/where/test_max_abs.py: holds it against the contract of its slot",
-        "some/where/max_abs.yaml: an experiment that uses it",
-        "next: ablate plugins check some/where/max_abs.py",
-        "next: ablate plan some/where/max_abs.yaml",
+        "some/where else/max_abs.py: the norm, to be changed as you like",
+        "some/where else/test_max_abs.py: holds it against the contract of its slot",
+        "some/where else/max_abs.yaml: an experiment that uses it",
+        "next: ablate plugins check 'some/where else/max_abs.py'",
+        "next: ablate plan 'some/where else/max_abs.yaml'",
     ]
-    assert "class MaxAbsNorm(Norm):" in (tmp_path / "some/where/max_abs.py").read_text()
+    assert "class MaxAbsNorm(Norm):" in (tmp_path / "some/where else/max_abs.py").read_text()
 
 
 def test_a_package(ablate: Command, tmp_path: Path) -> None:
