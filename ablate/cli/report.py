@@ -8,6 +8,7 @@ from pathlib import Path
 import ablate
 from ablate.analysis.predictions import predicted
 from ablate.cli.output import console, print_json
+from ablate.errors import InputError
 from ablate.records.finding import RUNS, changed_since, find_study
 
 
@@ -15,7 +16,13 @@ def write_report(study: Path, runs: Path, out: Path | None, plugins: list[Path],
     """Write the report and print its verdicts and path."""
     folder = find_study(study, runs)
     results = ablate.results(folder.path)
-    path = ablate.report(results, out=out, plugins=plugins)
+    try:
+        path = ablate.report(results, out=out, plugins=plugins)
+    except OSError as error:
+        if out is not None:
+            raise
+        words = f"a report cannot be written to `{folder.path}`: {error.strerror or error}"
+        raise InputError.one("S113", words, help="write it elsewhere: `--out DIR`") from error
     verdicts = results.verdicts()
     foretold = results.predictions().to_dict("records")
     if as_json:

@@ -33,3 +33,15 @@ def test_report_without_predictions_says_nothing_of_them(ablate: Any, tmp_path: 
     study = make_study(tmp_path / "study", steps=20, seeds=2)
     assert "predicted" not in ablate("report", str(study)).stdout
     assert json.loads(ablate("report", str(study), "--json").stdout)["predictions"] == []
+
+
+def test_a_study_that_takes_no_report_is_reported_elsewhere(ablate: Any, tmp_path: Path) -> None:
+    study = make_study(tmp_path / "study", steps=20, seeds=2)
+    (study / "report.html").mkdir()
+    (study / "trials.csv").mkdir()
+    refused = ablate("report", str(study))
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"error[S113]: a report cannot be written to `{study}`: Is a directory\n")
+    assert "  = help: write it elsewhere: `--out DIR`\n" in refused.stderr
+    assert ablate("report", str(study), "--out", str(tmp_path / "out")).returncode == 0
+    assert (tmp_path / "out" / "report.html").is_file()
