@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -48,7 +49,7 @@ def telling(study: StudyFolder, plan: Mapping[str, Any]) -> Iterator[None]:
         if found is None:
             raise
         name = getattr(plan.get("command"), "strip", lambda: "")() or "ablate run"
-        runs = "" if study.path.parent == Path("runs") else f" --runs {study.path.parent}"
+        runs = "" if study.path.parent == Path("runs") else f" --runs {shlex.quote(str(study.path.parent))}"
         raise AblateError(_told(found, study.path, f"`{name}{runs}`")) from error
 
 

@@ -32,6 +32,7 @@ def sqlite_error(code: int, text: str) -> sqlite3.OperationalError:
 
 
 def test_a_full_disk_is_told_and_the_same_call_goes_on(study: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = StudyFolder(study.path.parent / "in two words" / "stub")
     plan = make_plan([{}] * 4) | {"command": "ablate run x.yaml"}
     written: list[TrialFolder] = []
 
@@ -48,7 +49,7 @@ def test_a_full_disk_is_told_and_the_same_call_goes_on(study: StudyFolder, monke
     assert str(raised.value) == (
         f"the disk is full: cannot write `{study.trial('t002').config}` (No space left on device)\n"
         "  = help: nothing is lost: results and checkpoints stay as they are; free some space,\n"
-        f"          then go on with `ablate run x.yaml --runs {study.path.parent}`"
+        f"          then go on with `ablate run x.yaml --runs '{study.path.parent}'`"
     )
     Run(study, plan)
     assert_exactly_once(study, plan)
