@@ -61,9 +61,12 @@ class Storage(ABC):
 
 def enter_study(tables: RDBStorage, name: str, direction: Direction) -> int:
     """The number of the study with this name; it is made if need be."""
-    with quiet():
-        optuna.create_study(study_name=name, storage=tables, direction=direction, load_if_exists=True)
-    return tables.get_study_id_from_name(name)
+    try:  # asked first: to make one that is there is an error to the database, after which all is read again
+        return tables.get_study_id_from_name(name)
+    except KeyError:
+        with quiet():
+            optuna.create_study(study_name=name, storage=tables, direction=direction, load_if_exists=True)
+        return tables.get_study_id_from_name(name)
 
 
 def name_metric(tables: RDBStorage, study: int, metric: str) -> None:

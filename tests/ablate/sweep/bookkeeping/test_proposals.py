@@ -40,6 +40,17 @@ def test_proposals_are_entered_once_with_their_values_and_rungs(study: StudyFold
     assert index.differences == []
 
 
+def test_a_study_that_is_there_is_no_error_to_the_database(study: StudyFolder) -> None:
+    study.path.mkdir()
+    plan = make_plan([{}])
+    troubles: list[BaseException] = []
+    for _ in range(2):
+        index = Index(Embedded(study.storage), plan["name"], plan["objective"], troubles.append)
+        index.proposal("norm=layer", 0, {"lr": 0.1}, RATE, 2.0, TrialState.COMPLETE)
+        index.close()
+    assert troubles == []  # after one, all that is in the study is read again
+
+
 def test_a_range_may_be_widened(study: StudyFolder, index: Index) -> None:
     index.proposal("norm=layer", 0, {"lr": 0.1}, RATE, 2.0, TrialState.COMPLETE)
     wider = {"lr": FloatDistribution(1e-6, 10.0, log=True)}
