@@ -14,11 +14,16 @@ from tests.ablate.cli.conftest import Command
 FILES = {"experiment.yaml", "my_norm.py", "schema.json"}
 
 
+def written(folder: Path) -> set[str]:
+    """What is in a folder, beside what Python itself keeps of a plugin that it compiled."""
+    return {path.name for path in folder.iterdir()} - {"__pycache__"}
+
+
 def test_what_is_written_plans_and_runs_as_it_is(ablate: Command, tmp_path: Path) -> None:
     shown = ablate("init")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.splitlines()[-1] == "next: ablate plan experiment.yaml"
-    assert {path.name for path in tmp_path.iterdir()} == FILES
+    assert written(tmp_path) == FILES
     schema = json.loads((tmp_path / "schema.json").read_text())
     values = read(tmp_path / "experiment.yaml").data
     validator = jsonschema.Draft202012Validator(schema)
@@ -54,6 +59,6 @@ def test_nothing_is_overwritten(ablate: Command, tmp_path: Path, there: str) -> 
 def test_a_folder_is_made(ablate: Command, tmp_path: Path) -> None:
     shown = ablate("init", "some/where else")
     assert shown.returncode == 0, shown.stderr
-    assert {path.name for path in (tmp_path / "some/where else").iterdir()} == FILES
+    assert written(tmp_path / "some/where else") == FILES
     assert shown.stdout.splitlines()[-1] == "next: ablate plan 'some/where else/experiment.yaml'"
     assert ablate("show", "some/where else/experiment.yaml", "norm=max", "--json").returncode == 0
