@@ -74,7 +74,7 @@ class Backlog:
     @property
     def unopened(self) -> int:
         """How many trials are still to open."""
-        return self._agenda.total - len(self._opened)
+        return self._agenda.total - len(self._opened.keys() | self._ends.keys())
 
     def counts(self, running: int) -> Counts:
         """Where the planned trials stand; ``running`` of them run."""

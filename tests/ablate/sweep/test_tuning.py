@@ -12,7 +12,17 @@ from optuna.trial import TrialState
 from ablate.errors import RefusedError
 from ablate.records.layout import StudyFolder, read_json
 from ablate.sweep.collecting import collect, waste
-from ablate.sweep.events import Counts, Growing, Paused, Pruned, Reconciled, TrialEnded, TrialStarted, Tuned
+from ablate.sweep.events import (
+    Counts,
+    Growing,
+    Paused,
+    Pruned,
+    Reconciled,
+    SweepStarted,
+    TrialEnded,
+    TrialStarted,
+    Tuned,
+)
 from ablate.sweep.preview import preview
 from tests.ablate.sweep.conftest import StartDriver
 from tests.ablate.sweep.stub_study import Run, attempts, entries, make_plan, sealed, until
@@ -130,7 +140,9 @@ def test_halving_judges_a_batch_at_each_rung_and_gives_the_worse_up(study: Study
     assert states == {TrialState.COMPLETE: 4, TrialState.PRUNED: 6}
     survivor = next(t for t in read_json(study.plan)["tuning"]["runs"] if t["tuned"][PATH] == 1e-2)
     assert [step for _, step, _ in attempts(study.trial(survivor["id"]))] == [0, 2, 4]  # paused, and gone on
-    assert Run(study, plan).of(TrialStarted) == []
+    again = Run(study, plan)
+    assert again.of(TrialStarted) == []
+    assert [(event.to_run, event.work) for event in again.of(SweepStarted)] == [(0, 0.0)]  # what was given up is over
 
 
 def test_a_trial_that_goes_on_from_its_rung_is_no_other_start_to_the_limit(study: StudyFolder) -> None:
