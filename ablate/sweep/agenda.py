@@ -39,6 +39,8 @@ class Agenda:
         self._standings: dict[str, Standing] = {}
         self._home: dict[str, str] = {}
         """The arm whose search a tuning trial belongs to."""
+        self._tuned: dict[str, tuple[Values, dict[str, Any]]] = {}
+        """Reported trials with the values that were chosen for them, by their identity in the plan."""
         self._widened = 0
         self._stale = set(self._searches)
         """Arms of which something new is known."""
@@ -269,13 +271,16 @@ class Agenda:
     def _decide(self, trials: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Trials of the plan, each with the values that were chosen for its arm, if they were."""
         chosen = self.chosen
-        arms = {arm["id"]: arm for arm in self._made["arms"]}
-        return [
-            tuned_trial(arms[trial["arm"]], chosen[trial["arm"]], trial["seed"], trial.get("repeat"))
-            if trial["arm"] in chosen
-            else trial
-            for trial in trials
-        ]
+        return [self._with(chosen[trial["arm"]], trial) if trial["arm"] in chosen else trial for trial in trials]
+
+    def _with(self, values: Values, trial: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A trial of the plan with these values; identified once, since every end of a trial asks for all of them."""
+        known = self._tuned.get(trial["id"])
+        if known is None or known[0] is not values:
+            arm = self._searches[trial["arm"]].arm
+            known = values, tuned_trial(arm, values, trial["seed"], trial.get("repeat"))
+            self._tuned[trial["id"]] = known
+        return known[1]
 
     def _decided(self) -> Iterator[Mapping[str, Any]]:
         """Trials to report and repeats whose values are known, and those at the baseline's values."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ablate.experiment.identity import digest
@@ -68,7 +69,7 @@ class Standing:
     tried: Sequence[Tried] | None
     """What every combination came to; None while something is missing."""
 
-    @property
+    @cached_property
     def best(self) -> Tried | None:
         """The combination of the smallest cost, the first of equals; None while something is missing."""
         ended = [tried for tried in self.tried or () if tried.rung is None]
