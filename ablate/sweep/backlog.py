@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,9 @@ from ablate.sweep.survey import Survey, failure
 from ablate.sweep.tuning.entering import proposals
 from ablate.sweep.tuning.search import Pruned, Run
 from ablate.sweep.work import fraction_done, steps_of, work_of
+
+SHARE = 0.05
+"""Share of the time that keeping the plan may take, which changes with every arm that is tuned."""
 
 
 class Backlog:
@@ -52,6 +56,10 @@ class Backlog:
         self._chosen = chosen
         self.plan = agenda.plan
         """The plan as far as it is decided."""
+        self._kept = self.plan
+        """The plan that is on disk."""
+        self._keep_at = 0.0
+        """When it may be written next."""
         self._configs = Configs(self.plan)
         self._opened: dict[str, Run] = {}
         """The trials that there are so far, each with how far it is to go."""
@@ -174,7 +182,18 @@ class Backlog:
             self._books.enter(proposals(self._title(arm), self._agenda, arm))
         self._tuned, self.plan, self._configs = chosen, plan, Configs(plan)
         self._configs.go_on_from(self._going_on)
-        write_plan(self._study, plan, None)
+        self.keep_plan()
+
+    def keep_plan(self, *, wait: bool = True) -> None:
+        """Write the plan as it is now, if it has changed; where that takes long, it may ``wait`` for more changes.
+
+        Nothing hangs on it but what others see: the next start makes it anew from the folders.
+        """
+        began = time.monotonic()
+        if self._kept is not self.plan and not (wait and began < self._keep_at):
+            write_plan(self._study, self.plan, None)
+            self._kept, ended = self.plan, time.monotonic()
+            self._keep_at = ended + (ended - began) / SHARE
 
     def _title(self, id: str) -> str:
         """What an arm's proposals are called: by its name, and where another has the same, by its identity too."""

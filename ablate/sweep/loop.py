@@ -120,6 +120,7 @@ class Loop:
             self._books.start()
             if not self._exhausted:
                 self._loop()
+            backlog.keep_plan(wait=False)
             for trial in self._running:
                 self._books.enter(_waits(trial))
             self._books.close(lambda: self._stop.signal is not None)
@@ -174,6 +175,7 @@ class Loop:
             if time.monotonic() - self._beat >= 1:
                 self._beat = time.monotonic()
                 self._emit(Beat(self._counts()))
+                self._backlog.keep_plan()
                 for trial in self._silence.hung():
                     self._pool.kill(trial)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from optuna.trial import TrialState
 
 from ablate.errors import RefusedError
 from ablate.records.layout import StudyFolder, read_json
+from ablate.sweep import backlog
 from ablate.sweep.collecting import collect, waste
 from ablate.sweep.events import (
     Counts,
@@ -23,6 +25,7 @@ from ablate.sweep.events import (
     TrialStarted,
     Tuned,
 )
+from ablate.sweep.preparing import write_plan
 from ablate.sweep.preview import preview
 from tests.ablate.sweep.conftest import StartDriver
 from tests.ablate.sweep.stub_study import Run, attempts, entries, make_plan, sealed, until
@@ -84,6 +87,22 @@ def test_each_arm_is_reported_at_its_own_best_values(study: StudyFolder) -> None
     found = Counter(entry.user_attrs["trial"] for entry in entries(study) if entry.state == TrialState.COMPLETE)
     assert found == Counter(list(records))
     assert {entry.user_attrs.get("tuned", {}).get(PATH) for entry in entries(study)} == {*GRID, None}
+
+
+def test_a_plan_that_takes_long_to_write_is_written_less_often_and_at_the_end(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+
+    def write(study: StudyFolder, plan: Mapping[str, Any], source: str | None) -> None:
+        written.append(sum("tuned" in arm for arm in plan["arms"]))
+        write_plan(study, plan, source)
+
+    monkeypatch.setattr(backlog, "write_plan", write)
+    monkeypatch.setattr(backlog, "SHARE", 1e-9)
+    Run(study, tuned_plan({0: 1e-3, 1: 1e-2, 2: 1e-1}, seeds=1), parallel=1)
+    assert written == [0, 3]
+    assert chosen(study) == {"arm0": 1e-3, "arm1": 1e-2, "arm2": 1e-1}
 
 
 def test_the_same_call_again_runs_nothing(study: StudyFolder) -> None:
