@@ -159,6 +159,9 @@ def _print(state: _State) -> None:
             "`ablate run --dry-run` shows what a run would do now"
         )
         out.print(f"note: {state.what} {words}")
+    name = state.plan["name"]
+    if state.what.is_dir() and state.what.resolve().name != name and state.following.startswith("ablate run"):
+        out.print(f"note: a run goes on in a folder called `{name}`, as its experiment: rename `{state.what}` first")
     out.print(f"next: {state.following}")
 
 

@@ -37,6 +37,21 @@ def test_an_interrupted_trial_waits_with_the_step_that_it_has_reached(
     ]
 
 
+def test_a_folder_that_was_renamed_is_said_where_a_run_would_begin_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_study(tmp_path / "first", seeds=1, waiting=[("ratio=2", 0)])
+    name = read_json(StudyFolder(folder).plan)["name"]
+    shown = []
+    for called in (tmp_path / "monday", tmp_path / name):
+        folder = folder.rename(called)
+        show_status(folder, RUNS, as_json=False)
+        shown.append(capsys.readouterr().out)
+    said = f"note: a run goes on in a folder called `{name}`, as its experiment: rename `{tmp_path / 'monday'}` first\n"
+    assert [said in each for each in shown] == [True, False]
+    assert [each.count("note: ") for each in shown] == [1, 0]
+
+
 def test_what_the_driver_has_not_handed_out_again_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = StudyFolder(make_study(tmp_path / "study", seeds=2, running=[("scale=off", 0), ("scale=off", 1)]))
     first, _ = (trial.id for trial in study.trials() if not trial.result.exists())
