@@ -130,8 +130,9 @@ def run(
         parallel: how many trials at once, in place of what the experiment says.
         retry: ends to run again: ``failed``, ``oom`` (those failures that ran out of memory), ``timeout``.
         limit: how many trials to start at most.
-        only: start only trials of arms with these levels, as ``{"placement": "post"}`` or ``"placement=post"``; or
-            ``"baseline"``. The others wait.
+        only: start only trials of arms with these levels, as ``{"placement": "post"}`` or ``"placement=post"``, of
+            which several for one factor mean any of them; and of arms that are named, as ``"baseline"``. The others
+            wait.
         seeds: start only trials of these seeds, as ``[0, 3]`` or ``"0-2"``, which is 0, 1 and 2. The others wait.
         extend: run a changed plan though it leaves out results that the study has; they stay on disk.
         storage: a database's URL for the Optuna study, in place of what the experiment says.

@@ -110,7 +110,10 @@ def run(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="FACTOR=LEVEL", help="Only arms with this level, or `baseline`; may be repeated."),
+        typer.Option(
+            metavar="FACTOR=LEVEL",
+            help="Only arms with this level, or `baseline`; repeated for one factor, with any of them.",
+        ),
     ] = None,
     seeds: Annotated[
         str | None, typer.Option(metavar="SEEDS", help="Only these seeds, as 0-2 or 0,3,5.", show_default=False)

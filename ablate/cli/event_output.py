@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import IO, Any, Self
 
+from ablate.cli.output import let_go_of_stderr
 from ablate.errors import Diagnostic
 from ablate.sweep.event_json import as_json
 from ablate.sweep.events import Event, SweepEnded
@@ -49,5 +50,8 @@ class EventOutput:
     def _write(self, event: dict[str, Any]) -> None:
         time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"event": event["event"], "time": time, **event}
-        self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
-        self._file.flush()
+        try:
+            self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+            self._file.flush()
+        except BrokenPipeError:  # the sweep goes on without a reader
+            let_go_of_stderr()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,26 @@ def console() -> Console:
     """Standard output; in a pipe it is plain and as wide as its text needs."""
     plain = not sys.stdout.isatty()
     return Console(soft_wrap=plain, highlight=False, markup=False, width=10_000 if plain else None)
+
+
+class Aside(Console):
+    """Standard error, for what is said beside the results; where nobody reads it any more, nothing ends by that."""
+
+    def __init__(self) -> None:
+        """As wide as the terminal."""
+        super().__init__(file=sys.stderr)
+
+    def on_broken_pipe(self) -> None:
+        """Say no more, where rich would exit."""
+        self.quiet = True
+        let_go_of_stderr()
+
+
+def let_go_of_stderr() -> None:
+    """Write to nowhere from now on, since the reader is gone; what is still to be written must not fail either."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stderr.fileno())
+    os.close(nowhere)
 
 
 def print_json(value: Any) -> None:

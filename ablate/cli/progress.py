@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable
 from types import TracebackType
@@ -14,6 +13,7 @@ from rich.text import Text
 
 from ablate.cli.drawing import drawing
 from ablate.cli.lines import clean, event_lines, standing_line, summary_lines, totals_line
+from ablate.cli.output import Aside
 from ablate.errors import Diagnostic
 from ablate.sweep.event_json import of_json
 from ablate.sweep.events import Beat, Event, SweepEnded
@@ -35,7 +35,7 @@ class Progress:
 
     def __init__(self, console: Console | None = None, *, live: bool | None = None) -> None:
         """Show on ``console``; ``live`` if that is a terminal that can move its cursor, unless it is said."""
-        self._console = console or Console(file=sys.stderr)
+        self._console = console or Aside()
         if live is None:
             # Not is_terminal, which FORCE_COLOR sets too: colours are welcome in a pipe, a moving cursor is not.
             live = self._console.file.isatty() and not self._console.is_dumb_terminal

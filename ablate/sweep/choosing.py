@@ -11,7 +11,10 @@ from ablate.records.spelling import spelled
 from ablate.registry import closest
 
 Only = str | Sequence[str] | Mapping[str, Any]
-"""Arms: ``baseline``, ``placement=post`` or several of such that must all hold, or levels by factor."""
+"""Arms: ``baseline`` or another arm's name, ``placement=post``, or several of such; or a level by factor.
+
+An arm has every factor's level, or one of several that are given for it; named arms come beside these.
+"""
 Seeds = str | Iterable[int]
 """Seeds: numbers, or a text as ``0-2`` (both ends count) or ``0,3,5``."""
 
@@ -26,15 +29,15 @@ Chosen = Callable[[Mapping[str, Any]], bool]
 
 
 def choose(plan: Mapping[str, Any], only: Only = (), seeds: Seeds | None = None) -> Chosen:
-    """Tells the trials whose arm has all these levels, and whose seed is among these.
+    """Tells the trials whose arm is named or has these levels, and whose seed is among these.
 
     Args:
         plan: the plan, as ``plan.json`` has it.
-        only: levels that an arm must have, as :data:`Only`; without any, every arm.
+        only: names of arms and levels that an arm must have, as :data:`Only`; without any, every arm.
         seeds: the seeds to report, as :data:`Seeds`; None for every seed. Tuning has seeds of its own.
 
     Raises:
-        InputError: a factor, a level or a seed is not in the plan, or no arm has all these levels (S115).
+        InputError: a factor, a level or a seed is not in the plan, or no arm has these levels (S115).
     """
     arms = _arms(plan, only)
     wanted = None if seeds is None else frozenset(_seeds(plan, seeds))
@@ -59,12 +62,13 @@ def retried(retry: str | Iterable[str]) -> frozenset[str]:
 def _arms(plan: Mapping[str, Any], only: Only) -> set[str]:
     arms = list(plan["arms"])
     levels = _levels(plan)
+    wanted: dict[str, list[Any]] = {}
+    """By factor, the levels that an arm may have."""
     if isinstance(only, Mapping):
-        tests = [(name, _level(levels, name, value)) for name, value in only.items()]
+        wanted = {name: [_level(levels, name, value)] for name, value in only.items()}
         words: list[str] = []
     else:
         words = [only] if isinstance(only, str) else list(only)
-        tests = []
     names: set[str] = set()
     for word in words:
         factor, sign, text = word.partition("=")
@@ -73,23 +77,29 @@ def _arms(plan: Mapping[str, Any], only: Only) -> set[str]:
         ):
             names.add(word)
         elif sign:
-            tests.append((factor.strip(), _level(levels, factor.strip(), _scalar(text.strip()))))
+            level = _level(levels, factor.strip(), _scalar(text.strip()))
+            wanted.setdefault(factor.strip(), []).append(level)
         else:
             homes = [name for name, known in levels.items() if word in map(spelled, known)]
             near = f"did you mean `{homes[0]}={word}`?" if homes else "as `placement=post`, or `baseline`"
             _refuse(f"`{word}` names no arm: give FACTOR=LEVEL", near)
     base = plan.get("baseline", arms[0]["id"])
+    named = {arm["id"] for arm in arms if arm["name"] in names or ("baseline" in names and arm["id"] == base)}
     found = {
         arm["id"]
         for arm in arms
-        if all(arm["name"] == name or (name == "baseline" and arm["id"] == base) for name in names)
-        and any(all(_has(levels, *test) for test in tests) for levels in (arm["levels"], *arm.get("also", ())))
+        if any(
+            all(any(_has(levels, name, level) for level in either) for name, either in wanted.items())
+            for levels in (arm["levels"], *arm.get("also", ()))
+        )
     }
     if not found:
-        wanted = " and ".join([*sorted(names), *(f"{name}={spelled(level)}" for name, level in tests)])
+        told = " and ".join(
+            " or ".join(f"{name}={spelled(level)}" for level in either) for name, either in wanted.items()
+        )
         # Names of arms have commas in them.
-        _refuse(f"no arm is {wanted}", f"there are: {_listed([arm['name'] for arm in arms], '; ')}")
-    return found
+        _refuse(f"no arm is {told}", f"there are: {_listed([arm['name'] for arm in arms], '; ')}")
+    return named | found if wanted or not names else named
 
 
 def _levels(plan: Mapping[str, Any]) -> dict[str, list[Any]]:

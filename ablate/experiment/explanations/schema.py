@@ -213,7 +213,8 @@ Right:
     "S115": """A choice on the command line cannot be read.
 
 `--set` takes PATH=VALUE, where the value is written as in YAML. `--only` takes FACTOR=LEVEL and `--seeds` takes seeds
-such as 0-2, and both choose among the arms and the seeds that the plan has.
+such as 0-2, and both choose among the arms and the seeds that the plan has. Several levels of one factor mean any of
+them, levels of several factors an arm with all of them, and the name of an arm, as `baseline`, comes beside these.
 
 Wrong:
 

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -226,3 +229,20 @@ def test_by_default_it_speaks_on_standard_error(capsys: pytest.CaptureFixture[st
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "6 trials: 1 complete" in captured.err
+
+
+@pytest.mark.parametrize("view", ["progress.Progress", "event_output.EventOutput"])
+def test_a_sweep_goes_on_where_nobody_reads_what_it_says(view: str) -> None:
+    module, name = view.split(".")
+    code = (
+        f"from ablate.cli.{module} import {name}\n"
+        f"with {name}() as view:\n"
+        "    for number in range(3):\n"
+        "        view.note('x' * 100_000)\n"
+        "        print(number)\n"
+    )
+    reader, writer = os.pipe()
+    os.close(reader)
+    shown = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=writer, text=True, check=False)
+    os.close(writer)
+    assert (shown.stdout, shown.returncode) == ("0\n1\n2\n", 0)
