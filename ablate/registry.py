@@ -15,9 +15,10 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import Distribution, entry_points
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from pydantic_core import PydanticCustomError
 
@@ -146,16 +147,12 @@ class Registry:
         if resolved in self.files:
             return
         name = f"{FILE}{hashlib.sha256(str(resolved).encode()).hexdigest()[:8]}_{resolved.stem}"
-        spec = importlib.util.spec_from_file_location(name, resolved)
-        if spec is None or spec.loader is None:
+        if resolved.suffix != ".py":
             raise InputError.one("S106", f"`{shown}` is no Python file", help="a plugin's name ends in .py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
         try:
             with redirect_stdout(sys.stderr):
-                spec.loader.exec_module(module)
+                module = module_of(resolved, name)
         except (Exception, SystemExit) as error:
-            del sys.modules[name]
             absent = (error.name or "") if isinstance(error, ModuleNotFoundError) else None
             help = "mend the file; nothing was run" if absent is None else "install what it imports, or mend the file"
             if absent and absent.split(".")[0] == "lightning":
@@ -261,6 +258,31 @@ class Registry:
                 if any(each.code == "S110" for each in error.diagnostics):
                     raise  # a file that the user named is one of the two
                 self.broken.append(Broken(source.origin, error.diagnostics[0].message))
+
+
+class _Source(SourceFileLoader):
+    """Compiles a file each time: what Python keeps compiled is taken for a changed file's of the same second and size.
+
+    Nor does it leave anything beside a user's file.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def module_of(file: Path, name: str) -> ModuleType:
+    """A file's module under this name, made anew from the file as it is now; whatever its code raises is raised."""
+    spec = importlib.util.spec_from_file_location(name, file, loader=_Source(name, str(file)))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
 def _title(distribution: Distribution) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import torch
 
 from ablate.data.caching import cached_value
 from ablate.errors import InputError
+from ablate.registry import module_of
 
 _LONGEST = 200
 """Characters of what an exception says, which may be all that it was given."""
@@ -104,18 +104,7 @@ def _imported(module: str, name: str, folder: str) -> ModuleType:
 
 def _executed(file: Path) -> ModuleType:
     """A module of a name of its own: files of two folders may be called alike, or as a package that is installed."""
-    name = f"ablate_data_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    return module_of(file, f"ablate_data_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]}_{file.stem}")
 
 
 def mixed(name: str) -> InputError:

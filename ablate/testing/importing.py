@@ -15,6 +15,8 @@ _SERVER = r"""
 import importlib, importlib.util, json, os, random, sys
 import numpy, torch
 
+sys.dont_write_bytecode = True  # nothing is left beside a user's file
+
 def state():
     return {
         "draws from Python's global generator": hash(random.getstate()),
